@@ -1,0 +1,151 @@
+// Package effect is the one seam through which everything passes that a program
+// cannot compute: model replies, tool calls, decisions, the clock, randomness.
+//
+// Plainly, [Do] just calls its function. When the context carries a [Journal], the
+// same call is recorded, or answered from a record, with no change in user code:
+// that is how a run is resumed after a crash and replayed offline.
+package effect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Class says what may be done about an effect that began and left no result.
+type Class uint8
+
+// The classes. Mutating is the zero value because it is the cautious one.
+const (
+	Mutating   Class = iota // never repeated blindly
+	Idempotent              // may be repeated with the same key
+	ReadOnly                // may be repeated freely
+)
+
+var classes = [...]string{"mutating", "idempotent", "read_only"}
+
+// String returns the class's name on the wire.
+func (c Class) String() string {
+	if int(c) < len(classes) {
+		return classes[c]
+	}
+	return fmt.Sprintf("unknown(%d)", c)
+}
+
+// MarshalText implements [encoding.TextMarshaler].
+func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText refuses names it does not know.
+func (c *Class) UnmarshalText(text []byte) error {
+	for i, n := range classes {
+		if n == string(text) {
+			*c = Class(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown effect class %q", text)
+}
+
+// Call describes one effect. A journal knows it again by the scope path, Kind, Name,
+// the digest of Input's JSON and how often the same has come before.
+type Call struct {
+	Kind  string // "model", "tool", "clock", ...
+	Name  string
+	Input any // encoded only when there is a journal; pass a pointer to spare the copy
+	Class Class
+	Key   string // the idempotency key that the callee is given, if any
+}
+
+// Journal records effects, or answers them from its records. It must be safe for
+// concurrent use.
+type Journal interface {
+	// Begin notes the intent. If the entry has a recorded outcome, that stands for the
+	// call; otherwise the call runs and End follows once. An error stops the call and is
+	// returned to its caller as it is.
+	Begin(ctx context.Context, path string, call Call) (Entry, error)
+}
+
+// Entry is a journal's hold on one effect.
+type Entry interface {
+	// Recorded returns what the effect gave before, if it is known.
+	Recorded() (Outcome, bool)
+	// End records what the effect gave.
+	End(ctx context.Context, out Outcome) error
+}
+
+// Outcome is what an effect gave: the JSON of its value, and its error's text when it
+// failed. A value may come with an error.
+type Outcome struct {
+	Value json.RawMessage `json:"value,omitempty"`
+	Error string          `json:"error,omitempty"`
+
+	// Cause is the error itself, for the journal to judge: a cancelled call, say, may
+	// be left open rather than recorded as failed. It is nil in what is read back.
+	Cause error `json:"-"`
+}
+
+// Error is an effect's error read back from a journal: the text of what was recorded.
+// An error whose type matters to the caller belongs into the effect's value.
+type Error struct{ Text string }
+
+func (e *Error) Error() string { return e.Text }
+
+// ErrPanicked is recorded for an effect whose function did not return.
+var ErrPanicked = errors.New("the effect panicked")
+
+// Do performs an effect. Without a journal it calls fn and allocates nothing. With
+// one, a recorded outcome is returned in fn's stead; otherwise the intent is recorded
+// before fn runs and its outcome after.
+func Do[Out any](ctx context.Context, call Call, fn func(context.Context) (Out, error)) (Out, error) {
+	s := scopeOf(ctx)
+	if s == nil || s.journal == nil {
+		return fn(ctx)
+	}
+	// fn is called here and never handed on, so that callers' closures stay on the stack.
+	var out Out
+	entry, err := s.journal.Begin(ctx, s.Path(), call)
+	if err != nil {
+		return out, err
+	}
+	if recorded, ok := entry.Recorded(); ok {
+		return restore[Out](call, recorded)
+	}
+	returned := false
+	defer func() {
+		if !returned { // the panic goes on, whatever End says
+			_ = entry.End(context.WithoutCancel(ctx), Outcome{Error: ErrPanicked.Error(), Cause: ErrPanicked})
+		}
+	}()
+	out, err = fn(ctx)
+	returned = true
+	if ended := end(ctx, entry, call, out, err); ended != nil {
+		return out, ended
+	}
+	return out, err
+}
+
+func end(ctx context.Context, entry Entry, call Call, out any, err error) error {
+	value, encodeErr := json.Marshal(out)
+	if encodeErr != nil {
+		return fmt.Errorf("record the result of %s %s: %w", call.Kind, call.Name, encodeErr)
+	}
+	outcome := Outcome{Value: value, Cause: err}
+	if err != nil {
+		outcome.Error = err.Error()
+	}
+	// What happened must be recorded even if the caller has stopped waiting.
+	return entry.End(context.WithoutCancel(ctx), outcome)
+}
+
+func restore[Out any](call Call, recorded Outcome) (out Out, err error) {
+	if len(recorded.Value) > 0 {
+		if err := json.Unmarshal(recorded.Value, &out); err != nil {
+			return out, fmt.Errorf("read the recorded result of %s %s: %w", call.Kind, call.Name, err)
+		}
+	}
+	if recorded.Error != "" {
+		return out, &Error{recorded.Error}
+	}
+	return out, nil
+}

@@ -1,0 +1,83 @@
+package flow
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/openrath-go/rath/effect"
+	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/tool"
+)
+
+// DefaultMaxSteps is how many rounds of tool calls an agent has unless it says
+// otherwise.
+const DefaultMaxSteps = 64
+
+// Agent is one layer: a prompt, a model and tools. Forward asks the model, runs the
+// tools that it calls, tells it the results, and so on until it calls none; the prompt
+// stays out of the resulting session. Set the fields before the first use; then an
+// Agent is safe for concurrent use.
+type Agent struct {
+	Name        string // in paths and prints; empty: "agent"
+	Description string // what the agent is for, for a router
+	Prompt      string // the system prompt; empty: none
+	Model       llm.Model
+	Params      llm.Params
+	Tools       tool.Set
+	MaxSteps    int // rounds of tool calls; 0: DefaultMaxSteps
+
+	prompt atomic.Pointer[session.Session] // of Prompt, made on first use
+}
+
+// WorkflowName returns the agent's name.
+func (a *Agent) WorkflowName() string {
+	if a.Name == "" {
+		return "agent"
+	}
+	return a.Name
+}
+
+// Describe returns the description.
+func (a *Agent) Describe() string { return a.Description }
+
+// Forward runs the agent on a session: one new session, s and the prompt's session its
+// parents. It ends when the model calls no tool, and with ErrMaxSteps, a *llm.Error, a
+// tool's ErrFatal or ctx's error otherwise; the chunks until then are in the session
+// that comes with the error. A call that s leaves without a result is first answered
+// as interrupted.
+func (a *Agent) Forward(ctx context.Context, s session.Session) (session.Session, error) {
+	ctx = effect.Scope(ctx, a.WorkflowName())
+	if a.Model == nil {
+		return s, fail(ctx, s.ID(), "model", missing("model"))
+	}
+	l := newLoop(ctx, a, s)
+	l.begin()
+	op, err := l.run(ctx)
+	out := l.session(err)
+	err = fail(ctx, out.ID(), op, err)
+	l.end(out, err)
+	return out, err
+}
+
+func (a *Agent) maxSteps() int {
+	if a.MaxSteps == 0 {
+		return DefaultMaxSteps
+	}
+	return a.MaxSteps
+}
+
+// promptSession is the parent that every session of this agent shares.
+func (a *Agent) promptSession() session.Session {
+	if a.Prompt == "" {
+		return session.Session{}
+	}
+	if p := a.prompt.Load(); p != nil {
+		return *p
+	}
+	p := session.FromSystem(a.Prompt)
+	if !a.prompt.CompareAndSwap(nil, &p) {
+		return *a.prompt.Load()
+	}
+	return p
+}

@@ -1,0 +1,138 @@
+package flow
+
+import (
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Child is a workflow within another, under the name of the field, index or key that
+// holds it: "Draft", "Branches[1]", `Routes["tech"]`.
+type Child struct {
+	Name     string
+	Workflow Workflow
+}
+
+// Children returns the workflows that w holds directly in exported fields, slices,
+// arrays and maps, in the order of the fields and of the keys.
+func Children(w Workflow) []Child {
+	var c collector
+	v := reflect.ValueOf(w)
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	c.inside("", v)
+	return c.found
+}
+
+// Inspect yields w and every workflow below it, each with its path from w, parents
+// before children. A workflow that several parents hold comes once for each of them; one
+// that holds itself is not entered again.
+func Inspect(w Workflow) iter.Seq2[string, Workflow] {
+	return func(yield func(string, Workflow) bool) {
+		walk(Child{"", w}, nil, func(path []Child, cycle bool) bool {
+			return cycle || yield(pathOf(path), path[len(path)-1].Workflow)
+		})
+	}
+}
+
+// walk visits the tree depth first with the path to each workflow, until visit says no.
+// A workflow that is among its own ancestors is visited as a cycle and not entered.
+func walk(c Child, path []Child, visit func(path []Child, cycle bool) bool) bool {
+	cycle := slices.ContainsFunc(path, func(p Child) bool { return same(p.Workflow, c.Workflow) })
+	path = append(path, c)
+	if !visit(path, cycle) {
+		return false
+	}
+	if cycle {
+		return true
+	}
+	for _, child := range Children(c.Workflow) {
+		if !walk(child, path, visit) {
+			return false
+		}
+	}
+	return true
+}
+
+func pathOf(path []Child) string {
+	var names []string
+	for _, c := range path[1:] {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, ".")
+}
+
+// same reports whether two workflows are one and the same object, not whether they
+// are equal.
+func same(a, b Workflow) bool {
+	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
+	if !x.IsValid() || !y.IsValid() || x.Type() != y.Type() {
+		return false
+	}
+	switch x.Kind() {
+	case reflect.Pointer, reflect.Map:
+		return x.Pointer() == y.Pointer()
+	case reflect.Slice:
+		return x.Len() > 0 && x.Len() == y.Len() && x.Pointer() == y.Pointer()
+	}
+	return false
+}
+
+type collector struct{ found []Child }
+
+var workflowType = reflect.TypeFor[Workflow]()
+
+// value takes v if it is a workflow and looks inside it if it may hold some.
+func (c *collector) value(name string, v reflect.Value) {
+	if v.Type().Implements(workflowType) && v.CanInterface() {
+		w, _ := v.Interface().(Workflow)
+		if v.Kind() == reflect.Pointer && v.IsNil() {
+			w = nil // a nil pointer in an interface would hide that it is nil
+		}
+		c.found = append(c.found, Child{name, w})
+		return
+	}
+	if v.CanAddr() && v.Addr().Type().Implements(workflowType) && v.Addr().CanInterface() {
+		c.found = append(c.found, Child{name, v.Addr().Interface().(Workflow)})
+		return
+	}
+	c.inside(name, v)
+}
+
+// inside looks for workflows in the fields, elements or values of v. It does not follow
+// pointers: what lies behind one is not part of the module.
+func (c *collector) inside(name string, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); f.IsExported() {
+				c.value(join(name, f.Name), v.Field(i))
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			c.value(fmt.Sprintf("%s[%d]", name, i), v.Index(i))
+		}
+	case reflect.Map:
+		c.entries(name, v)
+	}
+}
+
+func (c *collector) entries(name string, v reflect.Value) {
+	keys := v.MapKeys()
+	text := func(k reflect.Value) string { return fmt.Sprintf("%#v", k) }
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(text(a), text(b)) })
+	for _, k := range keys {
+		c.value(name+"["+text(k)+"]", v.MapIndex(k))
+	}
+}
+
+func join(name, field string) string {
+	if name == "" {
+		return field
+	}
+	return name + "." + field
+}

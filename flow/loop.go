@@ -1,0 +1,191 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/openrath-go/rath/effect"
+	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/tool"
+)
+
+// loop is one Forward of an agent under way.
+type loop struct {
+	agent   *Agent
+	in      session.Session
+	id      session.ID
+	at      time.Time
+	path    string
+	emit    Observer // nil: nobody watches
+	req     llm.Request
+	content session.Transcript // of the session being made
+	usage   session.Usage
+	prompt  session.Session
+}
+
+func newLoop(ctx context.Context, a *Agent, s session.Session) *loop {
+	l := &loop{agent: a, in: s, path: effect.Path(ctx), emit: observerOf(ctx), content: s.Transcript()}
+	l.id, l.at = identity(ctx, s)
+	l.prompt = a.promptSession()
+	l.req = llm.Request{Prompt: l.prompt.Transcript(), Tools: a.Tools.Specs(), Params: a.Params}
+	return l
+}
+
+// run goes round until the model calls no tool. It says what it was doing when it
+// failed.
+func (l *loop) run(ctx context.Context) (op string, err error) {
+	l.interrupt(l.content.OpenCalls())
+	for step := 0; ; step++ {
+		reply, err := l.ask(ctx)
+		if err != nil {
+			return "model", err
+		}
+		calls := slices.Collect(reply.Chunk.Calls())
+		switch {
+		case len(calls) == 0:
+			return "", nil
+		case reply.Stop == llm.StopLength || reply.Stop == llm.StopFilter:
+			l.interrupt(calls) // cut off: the calls may not be whole
+			return "", nil
+		case step == l.agent.maxSteps():
+			l.interrupt(calls)
+			return "tools", ErrMaxSteps
+		}
+		if err := l.dispatch(ctx, calls); err != nil {
+			return "tools", err
+		}
+	}
+}
+
+// asked is what a journal keeps of a model call: a failure of the model keeps its type.
+type asked struct {
+	Reply llm.Reply  `json:"reply"`
+	Error *llm.Error `json:"error,omitempty"`
+}
+
+// ask has the model reply and adds the reply, or what came of it, to the session.
+func (l *loop) ask(ctx context.Context) (llm.Reply, error) {
+	l.req.Messages = l.content
+	model := l.agent.Model
+	live := false
+	out, err := effect.Do(ctx, effect.Call{Kind: "model", Name: model.String(), Input: &l.req, Class: effect.ReadOnly},
+		func(ctx context.Context) (asked, error) {
+			live = true
+			reply, err := llm.Collect(l.watched(model.Stream(ctx, &l.req)))
+			var failed *llm.Error
+			if errors.As(err, &failed) && ctx.Err() == nil {
+				return asked{reply, failed}, nil
+			}
+			return asked{Reply: reply}, err
+		})
+	if !live && l.emit != nil { // the reply comes from a journal
+		for range l.watched(out.Reply.Deltas()) {
+		}
+	}
+	if err == nil && out.Error != nil {
+		err = out.Error
+	}
+	l.accept(out.Reply, err)
+	return out.Reply, err
+}
+
+// watched passes deltas on and shows them to the observer.
+func (l *loop) watched(deltas iter.Seq2[llm.Delta, error]) iter.Seq2[llm.Delta, error] {
+	if l.emit == nil {
+		return deltas
+	}
+	return func(yield func(llm.Delta, error) bool) {
+		for d, err := range deltas {
+			if err == nil {
+				l.emit(Delta{l.where(), d})
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+// accept adds a reply. Of a broken one it keeps the words and drops the calls, which
+// may not be whole.
+func (l *loop) accept(reply llm.Reply, err error) {
+	chunk := reply.Chunk
+	if err != nil {
+		parts := slices.Collect(chunk.Parts())
+		if len(parts) == 0 {
+			return
+		}
+		chunk = session.Assistant(parts)
+	}
+	l.usage = l.usage.Add(reply.Usage)
+	l.content = l.content.Append(chunk)
+	if l.emit != nil {
+		l.emit(Reply{l.where(), chunk, reply.Usage, reply.Stop})
+	}
+}
+
+// dispatch runs the calls and adds their results.
+func (l *loop) dispatch(ctx context.Context, calls []session.Call) error {
+	d := tool.Dispatch{Tools: l.agent.Tools}
+	if l.emit != nil {
+		d.Started = func(c session.Call) { l.emit(Call{l.where(), c}) }
+		d.Finished = func(c session.Call, r session.Chunk, took time.Duration) { l.emit(Result{l.where(), r, took}) }
+	}
+	results, err := d.Run(ctx, l.draft(session.Step{}), calls)
+	l.add(results)
+	return err
+}
+
+// interrupt answers calls that nobody runs.
+func (l *loop) interrupt(calls []session.Call) {
+	var results []session.Chunk
+	for _, call := range calls {
+		results = append(results, tool.Interrupted(call))
+	}
+	l.add(results)
+}
+
+func (l *loop) add(results []session.Chunk) {
+	l.content = l.content.Append(results...)
+	if l.emit != nil && len(results) > 0 {
+		l.emit(Added{l.where(), results})
+	}
+}
+
+// draft is the session as far as it is.
+func (l *loop) draft(step session.Step) session.Session {
+	step.ID, step.Time = l.id, l.at
+	return l.in.Derive(l.content, step)
+}
+
+// session makes the result: the one node that this Forward adds to the graph.
+func (l *loop) session(err error) session.Session {
+	step := session.Step{Usage: l.usage, Path: l.path}
+	if l.prompt.Len() > 0 {
+		step.Parents = []session.Link{{Session: l.prompt, Role: session.RolePrompt}}
+	}
+	if errors.Is(err, ErrMaxSteps) {
+		step.Extras = append(step.Extras, session.Extra{Key: "loop.truncated", Value: "true"})
+	} else if err != nil {
+		step.Extras = append(step.Extras, session.Extra{Key: "loop.error", Value: err.Error()})
+	}
+	return l.draft(step)
+}
+
+func (l *loop) where() At { return At{l.path, l.id} }
+
+func (l *loop) begin() {
+	if l.emit != nil {
+		l.emit(Begin{l.where(), l.session(nil)})
+	}
+}
+
+func (l *loop) end(out session.Session, err error) {
+	if l.emit != nil {
+		l.emit(End{l.where(), out, err})
+	}
+}

@@ -1,0 +1,116 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// ErrorKind says what went wrong between us and the model.
+type ErrorKind string
+
+// The kinds of error.
+const (
+	ErrAuth       ErrorKind = "authentication" // 401, 403, or no key
+	ErrRateLimit  ErrorKind = "rate_limit"     // 429
+	ErrBadRequest ErrorKind = "bad_request"    // other 4xx: the request will never do
+	ErrServer     ErrorKind = "server"         // 5xx
+	ErrConnection ErrorKind = "connection"     // no answer, or one that broke off
+	ErrTimeout    ErrorKind = "timeout"
+	ErrMalformed  ErrorKind = "malformed" // an answer that breaks the protocol
+)
+
+// Error is a model call that failed. It marshals to JSON whole but for Err, so a
+// journal can give it back with its type.
+type Error struct {
+	Kind       ErrorKind     `json:"kind"`
+	Model      string        `json:"model,omitempty"` // as Model.String has it
+	Status     int           `json:"status,omitempty"`
+	Code       string        `json:"code,omitempty"` // the provider's word for it
+	Message    string        `json:"message"`
+	RequestID  string        `json:"request_id,omitempty"`
+	RetryAfter time.Duration `json:"retry_after_ns,omitempty"` // what the server asked for
+	Err        error         `json:"-"`
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString("call model")
+	if e.Model != "" {
+		b.WriteString(" " + e.Model)
+	}
+	fmt.Fprintf(&b, ": %s", strings.ReplaceAll(string(e.Kind), "_", " "))
+	if e.Status != 0 {
+		fmt.Fprintf(&b, " (HTTP %d)", e.Status)
+	}
+	switch {
+	case e.Message != "":
+		b.WriteString(": " + e.Message)
+	case e.Err != nil:
+		b.WriteString(": " + e.Err.Error())
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Retryable reports whether the same request may do later.
+func (e *Error) Retryable() bool {
+	switch e.Kind {
+	case ErrRateLimit, ErrServer, ErrConnection, ErrTimeout:
+		return true
+	}
+	return false
+}
+
+// Hint says what the user can do about it, if anything.
+func (e *Error) Hint() string {
+	switch e.Kind {
+	case ErrAuth:
+		return "check the API key: `rath doctor` shows where it comes from"
+	case ErrRateLimit:
+		return "wait, lower the parallelism, or raise the provider's limit"
+	case ErrConnection:
+		return "check the base URL and that the server is up: `rath doctor` shows it"
+	case ErrTimeout:
+		return "allow more time with --timeout"
+	case ErrMalformed:
+		return "the server does not keep to the protocol, or something between cut its answer"
+	}
+	return ""
+}
+
+// KindOfStatus maps an HTTP status to the kind of error it means.
+func KindOfStatus(status int) ErrorKind {
+	switch {
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return ErrAuth
+	case status == http.StatusTooManyRequests:
+		return ErrRateLimit
+	case status == http.StatusRequestTimeout || status == http.StatusGatewayTimeout:
+		return ErrTimeout
+	case status >= 500:
+		return ErrServer
+	}
+	return ErrBadRequest
+}
+
+// AsError makes a *Error of any error that a driver met on the wire: as it is if it is
+// one, timeout if a deadline passed, connection otherwise. A cancelled ctx is the
+// caller's own doing and is returned as it is. nil stays nil.
+func AsError(model string, err error) error {
+	var known *Error
+	var timeout interface{ Timeout() bool }
+	switch {
+	case err == nil || errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &known):
+		return err
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return &Error{Kind: ErrTimeout, Model: model, Err: err}
+	}
+	return &Error{Kind: ErrConnection, Model: model, Err: err}
+}

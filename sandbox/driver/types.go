@@ -1,0 +1,111 @@
+package driver
+
+import (
+	"io"
+	"io/fs"
+	"time"
+)
+
+// DefaultMaxOutput is how much of each output stream a command keeps: 1 MiB.
+const DefaultMaxOutput = 1 << 20
+
+// Command is a program to run. Exactly one of Shell and Args is set.
+type Command struct {
+	Shell     string    // a line for the shell
+	Args      []string  // a program and its arguments, run as they are
+	Dir       string    // in the workspace; empty: its root
+	Env       []string  // KEY=VALUE, on top of the sandbox's own
+	Stdin     io.Reader // nil: empty
+	Timeout   time.Duration
+	MaxOutput int       // bytes kept of each stream; 0: DefaultMaxOutput
+	Stdout    io.Writer // gets the whole output live, beside the result; may be nil
+	Stderr    io.Writer
+}
+
+// Result is what became of a command.
+type Result struct {
+	ExitCode  int    // -1: ended by a signal
+	Stdout    string // the beginning and the end of it, the cut marked
+	Stderr    string
+	Truncated bool // some output was cut
+	TimedOut  bool // Command.Timeout ended it
+	Elapsed   time.Duration
+}
+
+// Code is a program text to run. The languages are python, bash, node and go, where
+// the sandbox has them.
+type Code struct {
+	Language  string
+	Source    string
+	Timeout   time.Duration
+	MaxOutput int
+}
+
+// CodeResult is what became of a program text.
+type CodeResult struct {
+	Text     string // the value of the last expression, where the language has that notion
+	Stdout   string
+	Stderr   string
+	Error    string // why it failed, empty if it did not
+	ExitCode int
+	Elapsed  time.Duration
+}
+
+// Entry describes a file or a folder.
+type Entry struct {
+	Name    string
+	Path    string // relative to the workspace, with slashes
+	IsDir   bool
+	Size    int64
+	Mode    fs.FileMode
+	ModTime time.Time
+}
+
+// Placement says where a sandbox is, for the record. The zero value is nowhere.
+type Placement struct {
+	Backend string // "local", "opensandbox", ...
+	Level   string // of isolation: "host", ...
+	ID      string // of the handle, a UUID
+	Spec    Spec
+}
+
+// Spec is what a sandbox was made of, in OpenRath's terms.
+type Spec struct {
+	Image      string
+	Entrypoint []string
+	Env        map[string]string
+	Timeout    time.Duration
+	WorkingDir string
+}
+
+// LevelHost is no isolation beyond the workspace's paths, the environment and limits.
+const LevelHost = "host"
+
+// Policy is what a sandbox must enforce. A driver that cannot enforce it refuses to
+// open; nothing is weakened silently. The zero value is the driver's default level and
+// no limits.
+type Policy struct {
+	Level  string   // empty: the driver's default
+	Limits Limits   // on each process of a command
+	Env    []string // names of further variables that commands inherit
+}
+
+// Limits are resource limits. Zero means no limit of the sandbox's own.
+type Limits struct {
+	CPU       time.Duration // whole seconds
+	Memory    int64         // bytes of address space
+	FileSize  int64         // bytes that a file may grow to
+	Processes int           // of the user; the kernel does not count root's
+	OpenFiles int
+}
+
+// Capabilities are what a sandbox can do.
+type Capabilities struct {
+	Exec      bool
+	Files     bool
+	Languages []string // that RunCode knows here
+	Snapshot  bool
+	Fork      bool
+	NetDeny   bool // commands have no network
+	PIDHide   bool // commands do not see the host's processes
+}

@@ -1,0 +1,88 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/openrath-go/rath/sandbox/driver"
+)
+
+// Every process of a command carries these variables, by which what has left the
+// command's process group can still be found.
+const (
+	markSandbox = "RATH_SANDBOX_ID"
+	markCommand = "RATH_COMMAND_ID"
+)
+
+// lingering is how long output is read on after a command's end, when something that it
+// left in the background still holds its streams.
+const lingering = 250 * time.Millisecond
+
+var errTimeout = errors.New("the command's time is up")
+
+func (b *box) Exec(ctx context.Context, c driver.Command) (driver.Result, error) {
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, errTimeout)
+		defer cancel()
+	}
+	cmd, mark, err := b.command(ctx, c)
+	if err != nil {
+		return driver.Result{}, err
+	}
+	stdout, stderr := newCapped(c.MaxOutput), newCapped(c.MaxOutput)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, tee(stdout, c.Stdout), tee(stderr, c.Stderr)
+
+	begin := time.Now()
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		killMarked(mark) // those that left the process group
+	}
+	r := driver.Result{
+		ExitCode: -1, Stdout: stdout.String(), Stderr: stderr.String(),
+		Truncated: stdout.cut() > 0 || stderr.cut() > 0, Elapsed: time.Since(begin),
+	}
+	if cmd.ProcessState != nil {
+		r.ExitCode = cmd.ProcessState.ExitCode()
+	}
+	var exit *exec.ExitError
+	switch {
+	case context.Cause(ctx) == errTimeout:
+		r.TimedOut = true
+		return r, nil
+	case ctx.Err() != nil:
+		return r, context.Cause(ctx)
+	case errors.As(err, &exit), errors.Is(err, exec.ErrWaitDelay):
+		return r, nil
+	}
+	return r, plain(err)
+}
+
+// command prepares the process: its own session, so that it has no terminal and its
+// whole group can be killed; limits set by the shell that becomes the program.
+func (b *box) command(ctx context.Context, c driver.Command) (*exec.Cmd, string, error) {
+	dir, err := b.file(c.Dir)
+	if err != nil {
+		return nil, "", fmt.Errorf("folder %s: %w", c.Dir, err)
+	}
+	args := b.argv(c)
+	mark := fmt.Sprintf("%s=%s-%d", markCommand, b.id, b.ran.Add(1))
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Dir = filepath.Join(b.dir, dir)
+	cmd.Env = append(append(b.environment(), c.Env...), markSandbox+"="+b.id, mark, "PWD="+cmd.Dir)
+	cmd.WaitDelay = lingering
+	own(cmd)
+	return cmd, mark, nil
+}
+
+func tee(kept io.Writer, live io.Writer) io.Writer {
+	if live == nil {
+		return kept
+	}
+	return io.MultiWriter(kept, live)
+}

@@ -1,0 +1,213 @@
+// Package sandbox is where tools run: a [*Sandbox] is one open environment with a
+// workspace of files, commands and interpreters, whatever driver is behind it. Drivers
+// live in the folders below; [github.com/openrath-go/rath/sandbox/local] opens a
+// directory of this machine.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"sync"
+
+	"github.com/google/uuid"
+	"github.com/openrath-go/rath/sandbox/driver"
+)
+
+// The types that drivers share with users.
+type (
+	Command      = driver.Command
+	Result       = driver.Result
+	Code         = driver.Code
+	CodeResult   = driver.CodeResult
+	Entry        = driver.Entry
+	Placement    = driver.Placement
+	Spec         = driver.Spec
+	Policy       = driver.Policy
+	Limits       = driver.Limits
+	Capabilities = driver.Capabilities
+)
+
+// Errors that a failed operation wraps; a missing file is [fs.ErrNotExist].
+var (
+	ErrClosed      = driver.ErrClosed
+	ErrEscape      = driver.ErrEscape
+	ErrUnsupported = driver.ErrUnsupported
+	ErrNotRegular  = driver.ErrNotRegular
+)
+
+// Sandbox is one open environment. It is safe for concurrent use. Who opened it closes
+// it; sessions only refer to it.
+type Sandbox struct {
+	d         driver.Sandbox
+	placement Placement
+	url       string
+
+	mu     sync.RWMutex // held for reading by every operation
+	closed bool
+	stop   context.CancelCauseFunc // ends what runs when the sandbox closes
+	life   context.Context
+}
+
+// New makes the portable type of a driver's. It is for drivers.
+func New(d driver.Sandbox) *Sandbox {
+	s := &Sandbox{d: d, placement: d.Placement()}
+	if s.placement.ID == "" {
+		s.placement.ID = uuid.Must(uuid.NewV7()).String()
+	}
+	s.url = s.placement.Backend + ":" + s.placement.Spec.WorkingDir
+	s.life, s.stop = context.WithCancelCause(context.Background())
+	return s
+}
+
+// ID names this handle, a UUID.
+func (s *Sandbox) ID() string { return s.placement.ID }
+
+// String returns the sandbox's URL, "local:/home/me/project".
+func (s *Sandbox) String() string { return s.url }
+
+// Placement says where the sandbox is, for the record.
+func (s *Sandbox) Placement() Placement { return s.placement }
+
+// Capabilities says what the sandbox can do.
+func (s *Sandbox) Capabilities() Capabilities { return s.d.Capabilities() }
+
+// Policy says what the sandbox enforces.
+func (s *Sandbox) Policy() Policy { return s.d.Policy() }
+
+// Exec runs a command to its end. A command that fails is a [Result], not an error; so
+// is one that ran out of its own Timeout. When ctx ends first, the command and all its
+// children are killed, and what it had put out comes with ctx's error.
+func (s *Sandbox) Exec(ctx context.Context, c Command) (Result, error) {
+	if (c.Shell == "") == (len(c.Args) == 0) {
+		return Result{}, wrap("exec", "", errors.New("exactly one of Shell and Args must be set"))
+	}
+	return do(s, ctx, "exec", "", func(ctx context.Context) (Result, error) { return s.d.Exec(ctx, c) })
+}
+
+// RunCode runs a program text. A language that the sandbox does not have is
+// ErrUnsupported.
+func (s *Sandbox) RunCode(ctx context.Context, c Code) (CodeResult, error) {
+	return do(s, ctx, "run code", c.Language, func(ctx context.Context) (CodeResult, error) { return s.d.RunCode(ctx, c) })
+}
+
+// Canonical returns the name under which tools lock a file: relative to the workspace,
+// with slashes, symbolic links resolved as far as they exist. The root is ".".
+func (s *Sandbox) Canonical(name string) (string, error) {
+	return do(s, context.Background(), "resolve", name, func(context.Context) (string, error) { return s.d.Canonical(name) })
+}
+
+// ReadFile returns a whole regular file.
+func (s *Sandbox) ReadFile(ctx context.Context, name string) ([]byte, error) {
+	data, _, err := s.ReadRange(ctx, name, 0, -1)
+	return data, err
+}
+
+// ReadRange returns at most max bytes of a regular file from offset on, all if max is
+// negative, and the file's whole size. It never loads more than it returns.
+func (s *Sandbox) ReadRange(ctx context.Context, name string, offset int64, max int) (data []byte, size int64, err error) {
+	data, err = do(s, ctx, "read", name, func(ctx context.Context) (data []byte, err error) {
+		data, size, err = s.d.Read(ctx, name, offset, max)
+		return data, err
+	})
+	return data, size, err
+}
+
+// WriteFile replaces a file as a whole or not at all, keeps its mode, and makes the
+// folders that are missing.
+func (s *Sandbox) WriteFile(ctx context.Context, name string, data []byte) error {
+	_, err := do(s, ctx, "write", name, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.d.Write(ctx, name, data)
+	})
+	return err
+}
+
+// List returns the entries of a folder, sorted by name.
+func (s *Sandbox) List(ctx context.Context, name string) ([]Entry, error) {
+	return do(s, ctx, "list", name, func(ctx context.Context) ([]Entry, error) { return s.d.List(ctx, name) })
+}
+
+// Stat describes the file that a name leads to, symbolic links followed.
+func (s *Sandbox) Stat(ctx context.Context, name string) (Entry, error) {
+	return do(s, ctx, "stat", name, func(ctx context.Context) (Entry, error) { return s.d.Stat(ctx, name) })
+}
+
+// Exists reports whether a name leads to something.
+func (s *Sandbox) Exists(ctx context.Context, name string) (bool, error) {
+	_, err := s.Stat(ctx, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Remove deletes a file, or a folder with all in it. The workspace itself cannot be
+// removed.
+func (s *Sandbox) Remove(ctx context.Context, name string) error {
+	_, err := do(s, ctx, "remove", name, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, s.d.Remove(ctx, name)
+	})
+	return err
+}
+
+// Walk visits what is below a folder, depth first and sorted. It does not follow
+// symbolic links. fn may return [fs.SkipDir] for a folder and [fs.SkipAll].
+func (s *Sandbox) Walk(ctx context.Context, name string, fn func(Entry) error) error {
+	err := s.walk(ctx, name, fn)
+	if errors.Is(err, fs.SkipAll) {
+		return nil
+	}
+	return err
+}
+
+func (s *Sandbox) walk(ctx context.Context, name string, fn func(Entry) error) error {
+	entries, err := s.List(ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		err := fn(e)
+		if err == nil && e.IsDir {
+			err = s.walk(ctx, e.Path, fn)
+		}
+		if err != nil && !(e.IsDir && errors.Is(err, fs.SkipDir)) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close ends everything that still runs in the sandbox and waits for it. Later calls
+// fail with ErrClosed. Closing again does nothing.
+func (s *Sandbox) Close() error {
+	s.stop(ErrClosed)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return wrap("close", s.url, s.d.Close())
+}
+
+// do runs one operation of an open sandbox under a context that ends when the sandbox
+// closes.
+func do[T any](s *Sandbox, ctx context.Context, op, name string, fn func(context.Context) (T, error)) (T, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var none T
+	if s.closed {
+		return none, wrap(op, name, ErrClosed)
+	}
+	if err := ctx.Err(); err != nil {
+		return none, wrap(op, name, err)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.life, func() { cancel(ErrClosed) })()
+	out, err := fn(ctx)
+	if err != nil && context.Cause(ctx) == ErrClosed {
+		err = ErrClosed
+	}
+	return out, wrap(op, name, err)
+}
