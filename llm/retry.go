@@ -1,0 +1,87 @@
+package llm
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+)
+
+// Retry is a model that asks again when the inner one fails in a way that may pass: rate
+// limit, connection, timeout, 5xx. It never does after the first piece of a reply, which
+// somebody has seen. Each failed attempt is yielded as a [Delta] with Attempt set.
+//
+// The waits double from Base to Max with jitter; a server's Retry-After is honoured in
+// full, unless ctx would end before: then the error is returned at once.
+type Retry struct {
+	Model    Model
+	Attempts int           // in all; 0: 4
+	Base     time.Duration // 0: 500 ms
+	Max      time.Duration // 0: 30 s
+}
+
+// String names the inner model.
+func (r *Retry) String() string { return r.Model.String() }
+
+// Stream asks until a reply begins or the attempts are used up.
+func (r *Retry) Stream(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
+	return func(yield func(Delta, error) bool) {
+		policy := backoff.NewExponentialBackOff()
+		policy.InitialInterval = cmp.Or(r.Base, 500*time.Millisecond)
+		policy.MaxInterval = cmp.Or(r.Max, 30*time.Second)
+		policy.Multiplier = 2
+		for n := 1; ; n++ {
+			err, over := r.attempt(ctx, req, yield)
+			if over {
+				return
+			}
+			pause := max(policy.NextBackOff(), err.RetryAfter)
+			if n >= cmp.Or(r.Attempts, 4) || !fits(ctx, pause) {
+				yield(Delta{}, err)
+				return
+			}
+			if !yield(Delta{Attempt: &Attempt{Number: n, Error: err, Wait: pause}}, nil) {
+				return
+			}
+			if wait(ctx, pause) != nil {
+				yield(Delta{}, AsError(r.String(), ctx.Err()))
+				return
+			}
+		}
+	}
+}
+
+// attempt streams once. It is over unless the model failed before its first delta in a
+// way that may pass; then err is set.
+func (r *Retry) attempt(ctx context.Context, req *Request, yield func(Delta, error) bool) (err *Error, over bool) {
+	begun := false
+	for d, e := range r.Model.Stream(ctx, req) {
+		if e != nil && !begun && errors.As(e, &err) && err.Retryable() && ctx.Err() == nil {
+			return err, false
+		}
+		begun = true
+		if !yield(d, e) || e != nil {
+			return nil, true
+		}
+	}
+	return nil, true
+}
+
+func fits(ctx context.Context, pause time.Duration) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) > pause
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,122 @@
+// Package builtin has the tools that every agent can be given: files, commands and code
+// in the session's sandbox. Names, arguments and results are OpenRath's; members that
+// OpenRath does not have appear only where something was cut or asked for.
+package builtin
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/openrath-go/rath/sandbox"
+	"github.com/openrath-go/rath/tool"
+)
+
+// All returns every built-in tool.
+func All() tool.Set {
+	return append(ReadOnly(), WriteFile(), EditFile(), Shell(), RunCode())
+}
+
+// ReadOnly returns the tools that change nothing.
+func ReadOnly() tool.Set {
+	return tool.Set{ReadFile(), ListFiles(), PathExists(), FindFiles(), Search()}
+}
+
+// on returns the sandbox and the name under which a file is locked.
+func on(ctx context.Context, name string) (*sandbox.Sandbox, string, error) {
+	sb, err := tool.SandboxOf(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	canonical, err := sb.Canonical(name)
+	return sb, canonical, failure(err)
+}
+
+func reading(ctx context.Context, name string) ([]tool.Lock, error) {
+	_, canonical, err := on(ctx, name)
+	return []tool.Lock{tool.ReadFile(canonical)}, err
+}
+
+func writing(ctx context.Context, name string) ([]tool.Lock, error) {
+	_, canonical, err := on(ctx, name)
+	return []tool.Lock{tool.WriteFile(canonical)}, err
+}
+
+// failure tells the model in a word what kind of error it met.
+func failure(err error) error {
+	kind := ""
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrNotExist):
+		kind = "path_not_found"
+	case errors.Is(err, sandbox.ErrEscape):
+		kind = "path_outside_workspace"
+	case errors.Is(err, sandbox.ErrNotRegular):
+		kind = "not_a_regular_file"
+	case errors.Is(err, fs.ErrPermission):
+		kind = "permission_denied"
+	case errors.Is(err, sandbox.ErrUnsupported):
+		kind = "unsupported"
+	default:
+		return err
+	}
+	f := &tool.Failure{Kind: kind, Message: err.Error()}
+	var h interface{ Hint() string }
+	if errors.As(err, &h) {
+		f.Detail = h.Hint()
+	}
+	return f
+}
+
+// hidden reports whether search and find leave a folder out: what version control and
+// Rath itself keep there is not the user's work.
+func hidden(name string) bool { return name == ".git" || name == ".openrath" }
+
+// orRoot is the folder that an omitted path means.
+func orRoot(name string) string {
+	if name == "" {
+		return "."
+	}
+	return name
+}
+
+// matches reports whether a glob matches a slash path: ** stands for any number of
+// folders; a pattern without a slash is matched against the last name alone.
+func matches(glob, name string) bool {
+	if !strings.Contains(glob, "/") {
+		ok, err := path.Match(glob, path.Base(name))
+		return ok && err == nil
+	}
+	return matchParts(strings.Split(strings.TrimPrefix(glob, "./"), "/"), strings.Split(name, "/"))
+}
+
+func matchParts(globs, names []string) bool {
+	for len(globs) > 0 {
+		if globs[0] == "**" {
+			for i := range len(names) + 1 {
+				if matchParts(globs[1:], names[i:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(names) == 0 {
+			return false
+		}
+		if ok, err := path.Match(globs[0], names[0]); !ok || err != nil {
+			return false
+		}
+		globs, names = globs[1:], names[1:]
+	}
+	return len(names) == 0
+}
+
+func checkGlob(glob string) error {
+	if _, err := path.Match(strings.ReplaceAll(glob, "**", "*"), ""); err != nil {
+		return &tool.Failure{Kind: tool.KindInvalidArguments, Message: "the glob " + glob + " is malformed"}
+	}
+	return nil
+}
