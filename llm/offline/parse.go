@@ -47,7 +47,7 @@ var rules = []rule{
 		func(g []string) []step { return []step{shell(g[0])} }},
 	{re(`(?:compute|calculate|evaluate|what is|what's|how much is)\s+([-+*/^().\d\s]+?)\s*=?`), "",
 		func(g []string) []step { return []step{compute(g[0])} }},
-	{re(`(?:list|ls|show|what are)\s+(?:me\s+)?(?:all\s+)?(?:the\s+)?(?:files|entries|contents?|everything)(?:\s+and\s+folders)?` + inDir), listTool,
+	{re(`(?:list|ls|show|what are)\s+(?:me\s+)?(?:all\s+)?(?:the\s+)?(?:files|entries|everything)(?:\s+and\s+folders)?` + inDir), listTool,
 		func(g []string) []step { return []step{list(orDot(g, 0))} }},
 	{re(`(?:list|ls)\s+(?:the\s+)?(?:folder\s+|directory\s+)?` + named), listTool,
 		func(g []string) []step { return []step{list(g[0])} }},
@@ -113,15 +113,15 @@ func inQuotes(before string) bool {
 }
 
 var it = regexp.MustCompile(`(?i)\b(it|them|that file|the file)\b`)
-var target = regexp.MustCompile(`(?i)\b(?:to|into|file|called|named|read|in)\s+` + named + end)
+var target = regexp.MustCompile("(?i)\\b(?:to|into|file|called|named|read|in)\\s+[\"`']?([^\\s\"`',;]*[^\\s\"`',;.?!])")
 
 // refer puts the last file spoken of in the place of "it".
 func refer(part, last string) (string, string) {
 	if last != "" && !strings.ContainsAny(part, "\"`") {
 		part = it.ReplaceAllLiteralString(part, "`"+last+"`")
 	}
-	if m := target.FindStringSubmatch(part); m != nil {
-		last = groups(m)[0]
+	for _, m := range target.FindAllStringSubmatch(part, -1) {
+		last = m[1]
 	}
 	return part, last
 }
