@@ -54,5 +54,5 @@ func NewID() (ID, time.Time) {
 	var id ID
 	binary.BigEndian.PutUint64(id[:8], ms<<16|0x7000|fraction)
 	binary.BigEndian.PutUint64(id[8:], rand.Uint64()>>2|0x8000000000000000)
-	return id, now
+	return id, now.Truncate(time.Microsecond) // what OpenRath's files keep
 }

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package jsonl
+
+import "io/fs"
+
+var errReadOnly = fs.ErrPermission

@@ -1,0 +1,7 @@
+//go:build unix
+
+package jsonl
+
+import "syscall"
+
+var errReadOnly error = syscall.EROFS
