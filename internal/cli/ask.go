@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/tool"
+)
+
+// asker asks the user on the terminal, one question at a time.
+type asker struct {
+	view *view
+	in   io.Reader
+
+	mu      sync.Mutex
+	lines   chan string // what the user types; nil until the first question
+	allowed map[string]bool
+}
+
+func (q *asker) ask(ctx context.Context, t *tool.Tool, call session.Call) (tool.Decision, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.allowed[t.Name] {
+		return tool.Decision{Allow: true}, nil
+	}
+	q.view.question(fmt.Sprintf("allow %s %s? [y]es, [n]o, [a]lways this tool: ", t.Name, oneLine(call.Arguments, 2000)))
+	answer, err := q.line(ctx)
+	if err != nil {
+		return tool.Decision{}, err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer)) {
+	case "y", "yes":
+		return tool.Decision{Allow: true}, nil
+	case "a", "always":
+		if q.allowed == nil {
+			q.allowed = map[string]bool{}
+		}
+		q.allowed[t.Name] = true
+		return tool.Decision{Allow: true}, nil
+	}
+	return tool.Decision{Reason: "the user said no"}, nil
+}
+
+// line waits for the user or for the run's end. The reader goes on until the program
+// ends: a terminal cannot be asked to give up.
+func (q *asker) line(ctx context.Context) (string, error) {
+	if q.lines == nil {
+		q.lines = make(chan string)
+		go func() {
+			defer close(q.lines)
+			for in := bufio.NewScanner(q.in); in.Scan(); {
+				q.lines <- in.Text()
+			}
+		}()
+	}
+	select {
+	case text := <-q.lines: // empty when the terminal is gone: no
+		return text, nil
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}

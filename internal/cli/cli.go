@@ -1,0 +1,111 @@
+// Package cli is the rath command. It is the one place where drivers are wired
+// together.
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/openrath-go/rath/internal/config"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// app is one invocation of the command.
+type app struct {
+	in       io.Reader
+	out, err io.Writer
+	env      config.Env
+	asJSON   bool
+	color    string
+	terminal terminals
+}
+
+// terminals says which streams are terminals.
+type terminals struct{ in, out, err bool }
+
+// Main runs the command with the program's own streams and returns its exit code.
+func Main(args []string) int {
+	isTerminal := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+	a := &app{
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv,
+		terminal: terminals{isTerminal(os.Stdin), isTerminal(os.Stdout), isTerminal(os.Stderr)},
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	return a.run(ctx, args)
+}
+
+func (a *app) run(ctx context.Context, args []string) int {
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err != nil {
+		a.report(err)
+	}
+	return exitCode(err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "rath",
+		Short: "Run agents over sessions that can be traced, branched and trusted",
+		Long: `Rath runs agents over sessions that can be traced, branched and trusted.
+
+Try it: rath run "Count the words in README.md"
+It needs no key: without a configured model the built-in offline one answers.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	root.SetIn(a.in)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.PersistentFlags().BoolVar(&a.asJSON, "json", false, "write JSON to stdout, errors too")
+	root.PersistentFlags().StringVar(&a.color, "color", "auto", "color on stderr: auto, always or never")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkColor() }
+	root.AddCommand(a.runCommand(), a.lsCommand(), a.showCommand(), a.doctorCommand(),
+		a.configCommand(), a.versionCommand(), exitCodesTopic())
+	strict(root)
+	return root
+}
+
+// strict makes a usage error of wrong arguments.
+func strict(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error { return usage(check(cmd, args)) }
+	}
+	for _, sub := range cmd.Commands() {
+		strict(sub)
+	}
+}
+
+func (a *app) checkColor() error {
+	switch a.color {
+	case "auto", "always", "never":
+		return nil
+	}
+	return usage(errors.New("--color must be auto, always or never"))
+}
+
+// colored reports whether stderr takes color.
+func (a *app) colored() bool {
+	return a.color == "always" || a.color == "auto" && a.terminal.err && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb"
+}
+
+// home returns the OpenRath home and its configuration.
+func (a *app) home() (string, *config.Config, error) {
+	dir, _, err := config.Home(a.env)
+	if err != nil {
+		return "", nil, err
+	}
+	c, err := config.Load(dir)
+	return dir, c, err
+}

@@ -1,0 +1,133 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/openrath-go/rath/internal/config"
+	"github.com/openrath-go/rath/llm/offline"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) doctorCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "doctor",
+		Short: "Show what rath would use here, and what is wrong with it",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return a.doctor(cmd.Context()) },
+	}
+}
+
+// finding is one line of the doctor's.
+type finding struct {
+	About string `json:"about"`
+	State string `json:"state"` // ok, note or problem
+	Text  string `json:"text"`
+}
+
+func (a *app) doctor(ctx context.Context) error {
+	found := []finding{{"rath", "ok", version() + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH}}
+	found = append(found, a.examineHome()...)
+	found = append(found, examineSandbox(ctx)...)
+	problems := 0
+	for _, f := range found {
+		if f.State == "problem" {
+			problems++
+		}
+		if a.asJSON {
+			if err := a.writeJSON(f); err != nil {
+				return err
+			}
+			continue
+		}
+		fmt.Fprintf(a.out, "%-8s %-8s %s\n", f.State, f.About, f.Text)
+	}
+	if problems > 0 {
+		return fmt.Errorf("doctor: %d problems", problems)
+	}
+	return nil
+}
+
+func (a *app) examineHome() []finding {
+	dir, origin, err := config.Home(a.env)
+	if err != nil {
+		return []finding{{"home", "problem", withHint(err)}}
+	}
+	found := []finding{{"home", "ok", fmt.Sprintf("%s (%s)", dir, origin)}}
+	if err := writable(dir); err != nil {
+		found = append(found, finding{"home", "problem", "sessions cannot be kept: " + err.Error()})
+	}
+	c, err := config.Load(dir)
+	if err != nil {
+		return append(found, finding{"config", "problem", withHint(err)})
+	}
+	if _, err := os.Stat(c.File()); err == nil {
+		found = append(found, finding{"config", "ok", c.File()})
+	} else {
+		found = append(found, finding{"config", "note", "there is none: rath config set makes it"})
+	}
+	for _, w := range c.Warnings() {
+		found = append(found, finding{"config", "note", w})
+	}
+	return append(found, a.examineModel(c)...)
+}
+
+// writable tries the folder, or the nearest one above it that exists.
+func writable(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".doctor-*")
+	if err != nil {
+		return err
+	}
+	f.Close()
+	return os.Remove(f.Name())
+}
+
+func (a *app) examineModel(c *config.Config) []finding {
+	chosen, err := choose(c, a.env, "", "")
+	if err != nil {
+		return []finding{{"model", "problem", withHint(err)}}
+	}
+	found := []finding{{"model", "ok", fmt.Sprintf("%s:%s (%s)", chosen.scheme, chosen.name, chosen.why)}}
+	if chosen.scheme == "offline" {
+		return append(found, finding{"model", "note", offline.Notice})
+	}
+	for _, field := range slices.Sorted(maps.Keys(chosen.provider.Origins)) {
+		value := map[string]string{
+			"api_key": config.Redact(chosen.provider.APIKey), "base_url": chosen.provider.BaseURL,
+			"model": chosen.provider.Model, "api_version": chosen.provider.APIVersion,
+			"max_tokens": fmt.Sprint(chosen.provider.MaxTokens),
+		}[field]
+		found = append(found, finding{"model", "ok", fmt.Sprintf("%s %s (%s)", field, value, chosen.provider.Origins[field])})
+	}
+	if _, err := chosen.open(); err != nil {
+		found = append(found, finding{"model", "problem", withHint(err)})
+	}
+	return found
+}
+
+func examineSandbox(ctx context.Context) []finding {
+	sb, err := openSandbox(ctx, "local:.")
+	if err != nil {
+		return []finding{{"sandbox", "problem", withHint(err)}}
+	}
+	defer sb.Close()
+	return []finding{
+		{"sandbox", "ok", fmt.Sprintf("%s, level %s: files stay in the workspace; commands run as this user", sb, sb.Policy().Level)},
+		{"sandbox", "ok", "code in " + strings.Join(sb.Capabilities().Languages, ", ")},
+	}
+}
+
+func withHint(err error) string {
+	if h := hintOf(err); h != "" {
+		return err.Error() + "; " + h
+	}
+	return err.Error()
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/openrath-go/rath/flow"
+	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/sandbox"
+	"github.com/openrath-go/rath/session"
+)
+
+// event is a line of NDJSON. Type says which of the members are there.
+type event struct {
+	Type string `json:"type"` // begin, delta, reply, call, result, end
+	flow.At
+	Parents []session.Parent `json:"parents,omitempty"`
+	Delta   *llm.Delta       `json:"delta,omitempty"`
+	Chunk   *session.Chunk   `json:"chunk,omitempty"`
+	Usage   *session.Usage   `json:"usage,omitempty"`
+	Stop    llm.Stop         `json:"stop,omitempty"`
+	Call    *callJSON        `json:"call,omitempty"`
+	TookMS  int64            `json:"took_ms,omitempty"`
+	Error   *problem         `json:"error,omitempty"`
+}
+
+type callJSON struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// jsonEvent is the line for an event, nil for one that has none.
+func jsonEvent(e flow.Event) any {
+	at := e.Where()
+	switch e := e.(type) {
+	case flow.Begin:
+		return event{Type: "begin", At: at, Parents: e.Draft.Lineage().Parents}
+	case flow.Delta:
+		return event{Type: "delta", At: at, Delta: &e.Delta}
+	case flow.Reply:
+		return event{Type: "reply", At: at, Chunk: &e.Chunk, Usage: &e.Usage, Stop: e.Stop}
+	case flow.Call:
+		return event{Type: "call", At: at, Call: &callJSON{e.Call.ID, e.Call.Name, e.Call.Arguments}}
+	case flow.Result:
+		return event{Type: "result", At: at, Chunk: &e.Chunk, TookMS: e.Took.Milliseconds()}
+	case flow.End:
+		return event{Type: "end", At: at, Error: problemOf(e.Err)}
+	}
+	return nil
+}
+
+// result is the last line of a run's NDJSON.
+type result struct {
+	Type    string         `json:"type"` // "result"
+	OK      bool           `json:"ok"`
+	Text    string         `json:"text"`
+	Session session.ID     `json:"session"`
+	Digest  session.Digest `json:"digest"`
+	Usage   session.Usage  `json:"usage"`
+	TookMS  int64          `json:"took_ms"`
+	Error   *problem       `json:"error,omitempty"`
+}
+
+func resultJSON(out session.Session, took time.Duration, err error) result {
+	r := result{
+		Type: "result", OK: err == nil, Session: out.ID(), Digest: out.Digest(),
+		Usage: out.Usage(), TookMS: took.Milliseconds(), Error: problemOf(err),
+	}
+	if err == nil {
+		r.Text = out.Text()
+	}
+	return r
+}
+
+// sessionJSON is a session as show writes it.
+type sessionJSON struct {
+	ID        session.ID      `json:"id"`
+	Digest    session.Digest  `json:"digest"`
+	Lineage   session.Lineage `json:"lineage"`
+	Usage     session.Usage   `json:"usage"`
+	Total     session.Usage   `json:"total"`
+	Placement *placementJSON  `json:"placement,omitempty"`
+	Partial   bool            `json:"partial"`
+	Chunks    []session.Chunk `json:"chunks"`
+}
+
+type placementJSON struct {
+	Backend    string `json:"backend"`
+	Level      string `json:"level,omitempty"`
+	ID         string `json:"id"`
+	WorkingDir string `json:"working_dir,omitempty"`
+}
+
+func placementOf(p sandbox.Placement) *placementJSON {
+	if p.Backend == "" {
+		return nil
+	}
+	return &placementJSON{p.Backend, p.Level, p.ID, p.Spec.WorkingDir}
+}

@@ -1,0 +1,201 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/openrath-go/rath/effect"
+	"github.com/openrath-go/rath/flow"
+	"github.com/openrath-go/rath/llm/offline"
+	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/store/jsonl"
+	"github.com/openrath-go/rath/tool"
+	"github.com/spf13/cobra"
+)
+
+// runFlags are the settings of one run.
+type runFlags struct {
+	model, baseURL, system, tools, sandbox, session string
+	yes                                             bool
+	maxSteps                                        int
+	timeout                                         time.Duration
+}
+
+func (a *app) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run [flags] MESSAGE...",
+		Short: "Give an agent a message and run it to its answer",
+		Long: `Run gives an agent a message and runs it to its answer.
+
+The answer goes to stdout, nothing else does: on a terminal piece by piece with all
+that the model says, otherwise the final answer once it is whole. Tool calls and one
+last line (tokens, cost, time, session) go to stderr.
+
+Tools that only read run at once. A tool that can change something asks on a terminal,
+and is refused where there is none, unless --yes is given.`,
+		Example: `  rath run "Count the words in README.md"
+  rath run --model openai:gpt-5.5 --yes "Fix the failing test"
+  git diff | rath run --system "Review this change." -
+  rath run --session @ "And the lines?"`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.runAgent(cmd.Context(), f, args)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.model, "model", "", "model as a URL: offline:, openai:NAME, anthropic:NAME, scripted:FILE; or a configured provider's name\n(default: config, then environment, then offline:)")
+	flags.StringVar(&f.baseURL, "base-url", "", "address of the model's server")
+	flags.StringVar(&f.system, "system", "", "system prompt, or @FILE")
+	flags.StringVar(&f.tools, "tools", "all", "tools to offer: all, read, none, or names with commas")
+	flags.StringVar(&f.sandbox, "sandbox", "local:.", "where the tools run: local:DIR, or none")
+	flags.StringVar(&f.session, "session", "", "id of a session to continue, or its beginning; @ is the last one")
+	flags.BoolVar(&f.yes, "yes", false, "let tools change things without asking")
+	flags.IntVar(&f.maxSteps, "max-steps", flow.DefaultMaxSteps, "rounds of tool calls")
+	flags.DurationVar(&f.timeout, "timeout", 0, "end the run after this time (0: never)")
+	return cmd
+}
+
+func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
+	message, err := a.message(args)
+	if err != nil {
+		return err
+	}
+	if f.maxSteps < 1 {
+		return usage(errors.New("--max-steps must be at least 1"))
+	}
+	home, c, err := a.home()
+	if err != nil {
+		return err
+	}
+	chosen, err := choose(c, a.env, f.model, f.baseURL)
+	if err != nil {
+		return err
+	}
+	agent, err := f.agent(chosen)
+	if err != nil {
+		return err
+	}
+	sessions := jsonl.Dir(filepath.Join(home, "sessions"))
+	in, err := f.input(ctx, sessions, message)
+	if err != nil {
+		return err
+	}
+	if sb := in.Sandbox(); sb != nil {
+		defer sb.Close()
+	}
+	if chosen.scheme == "offline" {
+		fmt.Fprintln(a.err, offline.Notice)
+	}
+	return a.forward(ctx, f, agent, in, sessions)
+}
+
+// message joins the arguments; - is stdin.
+func (a *app) message(args []string) (string, error) {
+	var parts []string
+	for _, arg := range args {
+		if arg != "-" {
+			parts = append(parts, arg)
+			continue
+		}
+		data, err := io.ReadAll(a.in)
+		if err != nil {
+			return "", fmt.Errorf("read the message from stdin: %w", err)
+		}
+		parts = append(parts, string(data))
+	}
+	message := strings.TrimRight(strings.Join(parts, " "), "\n")
+	if strings.TrimSpace(message) == "" {
+		return "", usage(errors.New("the message is empty"))
+	}
+	return message, nil
+}
+
+func (f runFlags) agent(chosen choice) (*flow.Agent, error) {
+	model, err := chosen.open()
+	if err != nil {
+		return nil, err
+	}
+	tools, err := chooseTools(f.tools)
+	if err != nil {
+		return nil, err
+	}
+	if f.sandbox == "none" {
+		tools = nil // all of them need one
+	}
+	prompt, err := textOrFile(f.system)
+	if err != nil {
+		return nil, err
+	}
+	return &flow.Agent{Prompt: prompt, Model: model, Params: chosen.params(), Tools: tools, MaxSteps: f.maxSteps}, nil
+}
+
+// input is the session to run on: a new one or a continued one, placed.
+func (f runFlags) input(ctx context.Context, sessions jsonl.Dir, message string) (session.Session, error) {
+	user := session.User(session.Text(message))
+	in := session.New(user)
+	if f.session != "" {
+		before, err := sessions.Load(f.session)
+		if err != nil {
+			return in, err
+		}
+		var chunks []session.Chunk
+		for _, call := range before.Transcript().OpenCalls() {
+			chunks = append(chunks, tool.Interrupted(call))
+		}
+		in = before.Append(append(chunks, user)...)
+	}
+	sb, err := openSandbox(ctx, f.sandbox)
+	return in.To(sb), err
+}
+
+// forward runs the agent, records what happens, and shows it.
+func (a *app) forward(ctx context.Context, f runFlags, agent *flow.Agent, in session.Session, sessions jsonl.Dir) error {
+	if f.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+	}
+	rec := &recorder{dir: sessions}
+	view := a.newView()
+	ctx = tool.WithApprover(ctx, a.approver(f.yes, view))
+	ctx = flow.Observe(ctx, func(e flow.Event) {
+		rec.observe(e)
+		view.observe(e)
+	})
+	begin := time.Now()
+	out, err := agent.Forward(ctx, in)
+	if recErr := rec.err(); recErr != nil {
+		err = errors.Join(err, recErr)
+	}
+	view.finish(out, time.Since(begin), err)
+	if errors.Is(err, context.Canceled) {
+		err = &hinted{fmt.Errorf("interrupted: %w", err), "to continue: rath run --session " + out.ID().String() + " MESSAGE"}
+	}
+	if err != nil && a.asJSON {
+		return told{err}
+	}
+	return err
+}
+
+// approver decides about the calls that can change something.
+func (a *app) approver(yes bool, view *view) tool.Approver {
+	switch {
+	case yes:
+		return tool.AllowAll
+	case a.terminal.in && a.terminal.err && !a.asJSON:
+		return (&asker{in: a.in, view: view}).ask
+	}
+	return func(_ context.Context, t *tool.Tool, _ session.Call) (tool.Decision, error) {
+		reason := t.Name + " can change something, and there is no terminal to ask on; the user can allow it with --yes"
+		if t.Class == effect.ReadOnly {
+			reason = t.Name + " needs an approval, and there is no terminal to ask on; the user can allow it with --yes"
+		}
+		return tool.Decision{Reason: reason}, nil
+	}
+}

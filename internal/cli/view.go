@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/openrath-go/rath/flow"
+	"github.com/openrath-go/rath/session"
+)
+
+// view shows a run: the answer on stdout, what happens on stderr.
+type view struct {
+	a *app
+
+	mu      sync.Mutex
+	midLine bool // stdout, or the question on stderr, has an unfinished line
+	answer  string
+}
+
+func (a *app) newView() *view { return &view{a: a} }
+
+func (v *view) observe(e flow.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.a.asJSON {
+		if line := jsonEvent(e); line != nil {
+			_ = v.a.writeJSON(line) // a reader that is gone does not stop the run
+		}
+		return
+	}
+	switch e := e.(type) {
+	case flow.Delta:
+		if e.Attempt != nil {
+			v.note("33", "retry", fmt.Sprintf("%v; attempt %d in %v", e.Attempt.Error, e.Attempt.Number+1, e.Attempt.Wait.Round(time.Millisecond)))
+		}
+		if e.Text != "" && v.a.terminal.out {
+			fmt.Fprint(v.a.out, printable(e.Text))
+			v.midLine = !strings.HasSuffix(e.Text, "\n")
+		}
+	case flow.Reply:
+		v.answer = e.Chunk.Text()
+		v.endLine()
+	case flow.Call:
+		v.note("36", "call", e.Call.Name+" "+oneLine(e.Call.Arguments, 200))
+	case flow.Result:
+		answer := e.Chunk.Answer()
+		if answer.Outcome != session.OK {
+			v.note("31", answer.Outcome.String(), answer.Tool+" "+oneLine(e.Chunk.Text(), 200))
+		}
+	}
+}
+
+// finish writes the answer, where it has not been streamed, and the last line.
+func (v *view) finish(out session.Session, took time.Duration, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.a.asJSON {
+		_ = v.a.writeJSON(resultJSON(out, took, err))
+		return
+	}
+	v.endLine()
+	if err == nil && !v.a.terminal.out {
+		fmt.Fprint(v.a.out, strings.TrimSuffix(v.answer, "\n")+"\n")
+	}
+	u := out.Usage()
+	tokens := fmt.Sprintf("%d+%d tokens", u.Input, u.Output)
+	if u.Unreported > 0 {
+		tokens += fmt.Sprintf(" (%d of %d calls unreported)", u.Unreported, u.Calls)
+	}
+	v.note("2", "done", fmt.Sprintf("%s · cost %s · %v · session %s", tokens, u.Cost, took.Round(time.Millisecond), out.ID()))
+}
+
+// question asks on stderr.
+func (v *view) question(text string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.endLine()
+	fmt.Fprint(v.a.err, printable(text))
+}
+
+func (v *view) endLine() {
+	if v.midLine {
+		fmt.Fprintln(v.a.out)
+		v.midLine = false
+	}
+}
+
+// note writes a line to stderr, its first word in color where that is wanted.
+func (v *view) note(color, word, text string) {
+	v.endLine()
+	if v.a.colored() {
+		word = "\x1b[" + color + "m" + word + "\x1b[0m"
+	}
+	fmt.Fprintln(v.a.err, word+": "+printable(text))
+}
+
+// printable takes from a model's or tool's text what could control the terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
+			return r
+		}
+		return '\uFFFD'
+	}, text)
+}
+
+// oneLine shortens a text to one line of at most n bytes.
+func oneLine(text string, n int) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > n {
+		text = strings.ToValidUTF8(text[:n], "") + "…"
+	}
+	return text
+}

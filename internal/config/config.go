@@ -1,0 +1,266 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Config is the two files of a home. Change it with Set, which saves.
+type Config struct {
+	home        string
+	config      jsontext.Value
+	credentials jsontext.Value
+}
+
+// Load reads a home. Missing files are empty ones.
+func Load(home string) (*Config, error) {
+	c := &Config{home: home}
+	var err error
+	if c.config, err = load(c.File()); err != nil {
+		return nil, err
+	}
+	if c.credentials, err = load(c.credentialsFile()); err != nil {
+		return nil, err
+	}
+	return c, c.checkTypes()
+}
+
+// File returns where the settings are.
+func (c *Config) File() string { return filepath.Join(c.home, "config.json") }
+
+func (c *Config) credentialsFile() string { return filepath.Join(c.home, "credentials.json") }
+
+// Warnings tells of files with keys that others can read.
+func (c *Config) Warnings() (warnings []string) {
+	for _, file := range []string{c.File(), c.credentialsFile()} {
+		info, err := os.Stat(file)
+		if err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+			warnings = append(warnings, fmt.Sprintf("%s can be read by others: chmod 600 %s", file, file))
+		}
+	}
+	return warnings
+}
+
+// known are the keys, * for a name of the user's choice, with the type of their value.
+var known = []struct{ key, kind string }{
+	{"llm.default_provider", "text"},
+	{"llm.embedding_provider", "text"},
+	{"llm.vlm_provider", "text"},
+	{"llm.providers.*.provider_kind", "text"},
+	{"llm.providers.*.model", "text"},
+	{"llm.providers.*.api_key", "secret"},
+	{"llm.providers.*.base_url", "text"},
+	{"llm.providers.*.temperature", "number"},
+	{"llm.providers.*.max_tokens", "number"},
+	{"mcp.default_enabled", "list"},
+	{"mcp.servers.*.command", "list"},
+	{"mcp.servers.*.env", "object"},
+	{"memory.default_provider", "text"},
+	{"memory.providers.*.backend_kind", "text"},
+	{"memory.providers.*.path", "text"},
+	{"memory.providers.*.embedding_provider", "text"},
+	{"memory.providers.*.chat_provider", "text"},
+}
+
+// keyOf finds the path of a key and the type of its value. A name may hold dots.
+func keyOf(key string) (path []string, kind string, err error) {
+	for _, k := range known {
+		before, after, starred := strings.Cut(k.key, "*")
+		if !starred {
+			if key == k.key {
+				return strings.Split(key, "."), k.kind, nil
+			}
+			continue
+		}
+		name, ok := strings.CutPrefix(key, before)
+		name, ok2 := strings.CutSuffix(name, after)
+		if ok && ok2 && name != "" {
+			path := strings.Split(strings.TrimSuffix(before, "."), ".")
+			return append(path, name, strings.TrimPrefix(after, ".")), k.kind, nil
+		}
+	}
+	return nil, "", &Error{File: "key " + key, Err: errors.New("there is no such key"), hint: "the keys are " + keys()}
+}
+
+func keys() string {
+	names := make([]string, len(known))
+	for i, k := range known {
+		names[i] = strings.ReplaceAll(k.key, "*", "NAME")
+	}
+	return strings.Join(names, ", ")
+}
+
+// Value is a setting and where it comes from.
+type Value struct {
+	Key    string
+	Text   string // secrets are redacted
+	Origin string // a file of the home
+}
+
+// Get returns a setting; false if it is not set.
+func (c *Config) Get(key string) (Value, bool, error) {
+	path, kind, err := keyOf(key)
+	if err != nil {
+		return Value{}, false, err
+	}
+	v, origin := c.find(path)
+	if v == nil {
+		return Value{Key: key}, false, nil
+	}
+	return Value{key, show(v, kind), origin}, true, nil
+}
+
+// find looks a path up in both files; credentials.json wins.
+func (c *Config) find(path []string) (jsontext.Value, string) {
+	if v := lookup(c.credentials, path); v != nil {
+		return v, c.credentialsFile()
+	}
+	if v := lookup(c.config, path); v != nil {
+		return v, c.File()
+	}
+	return nil, ""
+}
+
+func (c *Config) text(path ...string) (text, origin string) {
+	v, origin := c.find(path)
+	if v.Kind() == '"' && json.Unmarshal(v, &text) == nil {
+		return text, origin
+	}
+	return "", ""
+}
+
+func show(v jsontext.Value, kind string) string {
+	var text string
+	if json.Unmarshal(v, &text) != nil {
+		return string(v)
+	}
+	if kind == "secret" {
+		return Redact(text)
+	}
+	return text
+}
+
+// Redact keeps at most the last four characters of a secret.
+func Redact(secret string) string {
+	if len(secret) < 12 {
+		return "****"
+	}
+	return "****" + secret[len(secret)-4:]
+}
+
+// Set changes a setting and saves the file that it belongs to: secrets go into
+// credentials.json, the rest into config.json. The text is read by the setting's type.
+func (c *Config) Set(key, text string) error {
+	path, kind, err := keyOf(key)
+	if err != nil {
+		return err
+	}
+	v, err := valueOf(text, kind)
+	if err != nil {
+		return &Error{File: c.File(), Key: key, Err: err}
+	}
+	if kind != "secret" {
+		return c.change(&c.config, c.File(), path, v)
+	}
+	if err := c.change(&c.credentials, c.credentialsFile(), path, v); err != nil {
+		return err
+	}
+	if lookup(c.config, path) == nil {
+		return nil
+	}
+	return c.change(&c.config, c.File(), path, jsontext.Value("null")) // the old one must not stay behind
+}
+
+func (c *Config) change(file *jsontext.Value, name string, path []string, v jsontext.Value) error {
+	fresh, err := load(name) // another process may have saved since
+	if err != nil {
+		return err
+	}
+	if *file, err = replace(fresh, path, v); err != nil {
+		return &Error{File: name, Key: strings.Join(path, "."), Err: err}
+	}
+	return save(name, *file)
+}
+
+func valueOf(text, kind string) (jsontext.Value, error) {
+	switch kind {
+	case "text", "secret":
+		return jsontext.AppendQuote(nil, text)
+	case "number":
+		if _, err := strconv.ParseFloat(text, 64); err != nil {
+			return nil, fmt.Errorf("%q is no number", text)
+		}
+	}
+	v := jsontext.Value(text)
+	if !v.IsValid() || kindName(v.Kind()) != kind {
+		if kind == "list" {
+			return json.Marshal(strings.Fields(text)) // words do for a list
+		}
+		return nil, fmt.Errorf("%q is no JSON %s", text, kind)
+	}
+	return v, nil
+}
+
+// List returns every known setting that is set.
+func (c *Config) List() []Value {
+	var values []Value
+	for _, k := range known {
+		for _, key := range c.expand(k.key) {
+			if v, ok, err := c.Get(key); ok && err == nil && v.Text != "null" {
+				values = append(values, v)
+			}
+		}
+	}
+	return values
+}
+
+// expand puts every name that is used in the place of the star.
+func (c *Config) expand(key string) []string {
+	before, after, starred := strings.Cut(key, "*")
+	if !starred {
+		return []string{key}
+	}
+	var names []string
+	for _, file := range []jsontext.Value{c.config, c.credentials} {
+		o, err := parseObject(lookup(file, strings.Split(strings.TrimSuffix(before, "."), ".")))
+		if err != nil {
+			continue
+		}
+		for _, m := range o {
+			name := before + m.name + after
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// checkTypes refuses a known key whose value has the wrong type.
+func (c *Config) checkTypes() error {
+	for _, k := range known {
+		for _, key := range c.expand(k.key) {
+			path, kind, err := keyOf(key)
+			if err != nil {
+				continue
+			}
+			if kind == "secret" {
+				kind = "text"
+			}
+			v, file := c.find(path)
+			if v != nil && v.Kind() != 'n' && kindName(v.Kind()) != kind {
+				return &Error{File: file, Key: key, Err: fmt.Errorf("it is a %s, not a %s", kindName(v.Kind()), kind)}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package llm
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// NewHTTPClient returns the client that drivers use by default: Go's own transport with
+// room for many connections to one server, since an agent hub talks to few hosts a lot.
+func NewHTTPClient() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost = 1024, 256
+	return &http.Client{Transport: t}
+}
+
+// ErrorOfResponse makes a *Error of a response that is no success, and reads its body.
+// The body may be a provider's error object, or a page that something in between sent.
+func ErrorOfResponse(model string, res *http.Response) *Error {
+	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // whatever came will do
+	res.Body.Close()
+	e := &Error{Kind: KindOfStatus(res.StatusCode), Model: model, Status: res.StatusCode, RetryAfter: retryAfter(res.Header, time.Now())}
+	e.RequestID = either(res.Header.Get("x-request-id"), res.Header.Get("request-id"))
+	e.Message, e.Code = errorBody(body)
+	if e.Message == "" {
+		e.Message = http.StatusText(res.StatusCode)
+	}
+	return e
+}
+
+// ErrorOfBody makes a *Error of an error object that came inside a successful response.
+func ErrorOfBody(model string, body []byte) *Error {
+	e := &Error{Kind: ErrServer, Model: model}
+	e.Message, e.Code = errorBody(body)
+	switch {
+	case strings.Contains(e.Code, "rate_limit"):
+		e.Kind = ErrRateLimit
+	case strings.Contains(e.Code, "invalid"), strings.Contains(e.Code, "not_found"):
+		e.Kind = ErrBadRequest
+	case strings.Contains(e.Code, "auth"), strings.Contains(e.Code, "permission"):
+		e.Kind = ErrAuth
+	case strings.Contains(e.Code, "timeout"):
+		e.Kind = ErrTimeout
+	}
+	if status, err := strconv.Atoi(e.Code); err == nil && status >= 400 {
+		e.Kind, e.Status = KindOfStatus(status), status
+	}
+	return e
+}
+
+var tags = regexp.MustCompile(`(?s)<(script|style).*?</(script|style)>|<[^>]*>`)
+
+// errorBody finds what a body says: {"error": {"message", "type", "code"}}, {"error":
+// "text"}, {"message"}, or the beginning of a text or page.
+func errorBody(body []byte) (message, code string) {
+	var outer struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Type    string          `json:"type"`
+	}
+	if json.Unmarshal(body, &outer) != nil {
+		text := strings.Join(strings.Fields(tags.ReplaceAllString(string(body), " ")), " ")
+		return strings.ToValidUTF8(text[:min(len(text), 300)], ""), ""
+	}
+	var inner struct {
+		Message string `json:"message"`
+		Type    string `json:"type"`
+		Code    any    `json:"code"`
+	}
+	var text string
+	switch {
+	case json.Unmarshal(outer.Error, &inner) == nil && inner.Message != "":
+		code, _ = inner.Code.(string)
+		if n, ok := inner.Code.(float64); ok {
+			code = strconv.Itoa(int(n))
+		}
+		return inner.Message, either(code, inner.Type)
+	case json.Unmarshal(outer.Error, &text) == nil:
+		return text, ""
+	}
+	return outer.Message, outer.Type
+}
+
+// retryAfter reads the time that a server asks for: in seconds, as a date, or in
+// OpenAI's milliseconds.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms > 0 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	v := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 {
+		return time.Duration(s * float64(time.Second))
+	}
+	if at, err := http.ParseTime(v); err == nil && at.After(now) {
+		return at.Sub(now)
+	}
+	return 0
+}
