@@ -8,7 +8,9 @@ import (
 	"testing"
 
 	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/llm/llmtest"
 	"github.com/openrath-go/rath/llm/offline"
+	"github.com/openrath-go/rath/llm/scripted"
 	"github.com/openrath-go/rath/session"
 )
 
@@ -181,4 +183,8 @@ func Example() {
 	reply, err := llm.Collect(offline.New().Stream(context.Background(), req))
 	fmt.Println(reply.Chunk.Text(), err)
 	// Output: 6 * 7 = 42 <nil>
+}
+
+func TestConformance(t *testing.T) {
+	llmtest.TestModel(t, func(*testing.T, ...scripted.Reply) llm.Model { return offline.New() }, &llmtest.Options{Unscripted: true})
 }
