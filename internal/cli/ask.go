@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
@@ -14,8 +15,8 @@ import (
 
 // asker asks the user on the terminal, one question at a time.
 type asker struct {
-	view *view
-	in   io.Reader
+	in  io.Reader
+	out io.Writer
 
 	mu      sync.Mutex
 	lines   chan string // what the user types; nil until the first question
@@ -28,7 +29,10 @@ func (q *asker) ask(ctx context.Context, t *tool.Tool, call session.Call) (tool.
 	if q.allowed[t.Name] {
 		return tool.Decision{Allow: true}, nil
 	}
-	q.view.question(fmt.Sprintf("allow %s %s? [y]es, [n]o, [a]lways this tool: ", t.Name, oneLine(call.Arguments, 2000)))
+	question := fmt.Sprintf("allow %s %s? [y]es, [n]o, [a]lways this tool: ", t.Name, oneLine(call.Arguments, 2000))
+	if _, err := io.WriteString(q.out, printable(question)); err != nil {
+		return tool.Decision{}, fmt.Errorf("ask on the terminal: %w", err)
+	}
 	answer, err := q.line(ctx)
 	if err != nil {
 		return tool.Decision{}, err
@@ -64,4 +68,25 @@ func (q *asker) line(ctx context.Context) (string, error) {
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
+}
+
+// prompt is where questions go: stderr through the view if that is a terminal, else the
+// terminal itself; nil if there is none.
+func (a *app) prompt(v *view) io.Writer {
+	if a.terminal.err {
+		return questions{v}
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
+	if err != nil {
+		return nil
+	}
+	return tty // until the program ends
+}
+
+// questions writes to stderr without tearing the answer on stdout apart.
+type questions struct{ v *view }
+
+func (q questions) Write(p []byte) (int, error) {
+	q.v.question(string(p))
+	return len(p), nil
 }

@@ -188,8 +188,10 @@ func (a *app) approver(yes bool, view *view) tool.Approver {
 	switch {
 	case yes:
 		return tool.AllowAll
-	case a.terminal.in && a.terminal.err && !a.asJSON:
-		return (&asker{in: a.in, view: view}).ask
+	case a.terminal.in && !a.asJSON:
+		if out := a.prompt(view); out != nil {
+			return (&asker{in: a.in, out: out}).ask
+		}
 	}
 	return func(_ context.Context, t *tool.Tool, _ session.Call) (tool.Decision, error) {
 		reason := t.Name + " can change something, and there is no terminal to ask on; the user can allow it with --yes"

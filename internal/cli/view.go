@@ -78,7 +78,7 @@ func (v *view) question(text string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.endLine()
-	fmt.Fprint(v.a.err, printable(text))
+	fmt.Fprint(v.a.err, text)
 }
 
 func (v *view) endLine() {

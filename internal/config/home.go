@@ -68,6 +68,8 @@ func (e *Error) Hint() string {
 		return "make " + filepath.Dir(e.File) + " writable, or choose another with OPENRATH_HOME"
 	case e.Line > 0:
 		return "correct the file there, or move it away to begin anew"
+	case errors.As(e.Err, new(*fs.PathError)):
+		return "choose another home with OPENRATH_HOME"
 	}
 	return ""
 }
