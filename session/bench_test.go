@@ -42,16 +42,16 @@ func BenchmarkForksHeld(b *testing.B) {
 	s := long(10_000)
 	for b.Loop() {
 		forks := make([]Session, 10_000)
-		before := heap()
+		before := heapBytes()
 		for i := range forks {
 			forks[i] = s.Fork()
 		}
-		b.ReportMetric(float64(heap()-before)/1e6, "MB-held")
+		b.ReportMetric(float64(heapBytes()-before)/1e6, "MB-held")
 		runtime.KeepAlive(forks)
 	}
 }
 
-func heap() int64 {
+func heapBytes() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
