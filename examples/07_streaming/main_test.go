@@ -1,0 +1,8 @@
+package main
+
+func Example() {
+	main()
+	// Output:
+	// One moment. [shout {"text":"hi"}][HI] It is HI.
+	// 60 + 12 tokens <nil>
+}

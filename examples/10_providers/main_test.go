@@ -1,0 +1,8 @@
+package main
+
+func Example() {
+	main()
+	// Output:
+	// openai:gpt Bonjour. 11 <nil>
+	// anthropic:claude Bonjour. 11 <nil>
+}
