@@ -96,6 +96,9 @@ func matches(glob, name string) bool {
 func matchParts(globs, names []string) bool {
 	for len(globs) > 0 {
 		if globs[0] == "**" {
+			for len(globs) > 1 && globs[1] == "**" { // two say no more than one, and cost more
+				globs = globs[1:]
+			}
 			for i := range len(names) + 1 {
 				if matchParts(globs[1:], names[i:]) {
 					return true

@@ -1,0 +1,409 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/openrath-go/rath/effect"
+	"github.com/openrath-go/rath/sandbox/local"
+	"github.com/openrath-go/rath/session"
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+)
+
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil))) // panics of tools are logged
+	goleak.VerifyTestMain(m)
+}
+
+type input struct {
+	Text string   `json:"text" jsonschema:"a text"`
+	N    *int     `json:"n,omitempty"`
+	Tags []string `json:"tags,omitempty"`
+}
+
+func readOnly(name string, fn func(context.Context, input) (any, error)) *Tool {
+	t := New(name, "", fn)
+	t.Class = effect.ReadOnly
+	return t
+}
+
+func run(t testing.TB, tools Set, calls ...session.Call) ([]session.Chunk, error) {
+	t.Helper()
+	for i := range calls {
+		calls[i].ID = fmt.Sprint("c", i)
+	}
+	d := Dispatch{Tools: tools}
+	chunks, err := d.Run(t.Context(), session.Session{}, calls)
+	if len(chunks) != len(calls) {
+		t.Fatalf("%d results for %d calls", len(chunks), len(calls))
+	}
+	for i, c := range chunks {
+		if c.Answer().CallID != calls[i].ID || c.Answer().Tool != calls[i].Name {
+			t.Errorf("result %d answers %+v", i, c.Answer())
+		}
+	}
+	return chunks, err
+}
+
+func call(name, args string) session.Call { return session.Call{Name: name, Arguments: args} }
+
+func TestSchema(t *testing.T) {
+	echo := readOnly("echo", func(_ context.Context, in input) (any, error) { return in, nil })
+	want := `{"type":"object","properties":{"text":{"type":"string","description":"a text"},"n":{"type":["null","integer"]},"tags":{"type":["null","array"],"items":{"type":"string"}}},"required":["text"],"additionalProperties":false}`
+	var a, b any
+	if json.Unmarshal([]byte(want), &a) != nil || json.Unmarshal(echo.Schema, &b) != nil {
+		t.Fatal("no JSON")
+	}
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Error(diff)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a function without a schema made a tool")
+		}
+	}()
+	New("bad", "", func(context.Context, chan int) (int, error) { return 0, nil })
+}
+
+func TestResults(t *testing.T) {
+	value := func(v any, err error) *Tool {
+		return readOnly("f", func(context.Context, input) (any, error) { return v, err })
+	}
+	big := value(strings.Repeat("ü", 100), nil)
+	big.MaxOutput = 11
+	for _, test := range []struct {
+		name    string
+		tool    *Tool
+		args    string
+		outcome session.Outcome
+		want    string
+	}{
+		{"string", value("a<b", nil), `{"text":""}`, session.OK, "a<b"},
+		{"struct", value(map[string]any{"a": "<"}, nil), `{"text":""}`, session.OK, `{"a":"<"}`},
+		{"nothing", value(nil, nil), `{"text":""}`, session.OK, "null"},
+		{"part", value(session.Text("p"), nil), `{"text":""}`, session.OK, "p"},
+		{"failed result", value(Result{Parts: []session.Part{session.Text("x")}, Failed: true}, nil), `{"text":""}`, session.Failed, "x"},
+		{"cut", big, `{"text":""}`, session.OK, "üüüüü\n[... 190 bytes cut ...]"},
+		{"cannot be JSON", value(func() {}, nil), `{"text":""}`, session.Failed, `{"ok":false,"error_kind":"tool_execution_exception","message":"f failed","detail":"encode the result of f: json: unsupported type: func()"}`},
+		{"error", value(nil, errors.New("no \"luck\"")), `{"text":""}`, session.Failed, `{"ok":false,"error_kind":"tool_execution_exception","message":"f failed","detail":"no \"luck\""}`},
+		{"own failure", value(nil, fmt.Errorf("x: %w", &Failure{Kind: "k", Message: "m"})), `{"text":""}`, session.Failed, `{"ok":false,"error_kind":"k","message":"m"}`},
+		{"panic", readOnly("f", func(context.Context, input) (any, error) { panic("ouch") }), `{"text":""}`, session.Failed, `{"ok":false,"error_kind":"tool_execution_exception","message":"f failed","detail":"the tool panicked: ouch"}`},
+		{"no JSON", value("x", nil), `{"text":`, session.Failed, `{"ok":false,"error_kind":"invalid_tool_arguments","message":"the arguments of f do not fit its schema","detail":"the arguments are not a JSON object: unexpected end of JSON input"}`},
+		{"missing", value("x", nil), ``, session.Failed, `{"ok":false,"error_kind":"invalid_tool_arguments","message":"the arguments of f do not fit its schema","detail":"validating root: required: missing properties: [\"text\"]"}`},
+		{"null", value("x", nil), `null`, session.Failed, ""},
+		{"list", value("x", nil), `[]`, session.Failed, ""},
+		{"wrong type", value("x", nil), `{"text":1}`, session.Failed, ""},
+		{"unknown member", value("x", nil), `{"text":"","x":1}`, session.Failed, ""},
+	} {
+		chunks, err := run(t, Set{test.tool}, call("f", test.args))
+		if err != nil || chunks[0].Answer().Outcome != test.outcome || test.want != "" && chunks[0].Text() != test.want {
+			t.Errorf("%s: %s %q, %v", test.name, chunks[0].Answer().Outcome, chunks[0].Text(), err)
+		}
+	}
+	chunks, err := run(t, Set{big}, call("nope", "{}"))
+	if err != nil || chunks[0].Text() != `{"ok":false,"error_kind":"unknown_tool","message":"there is no tool \"nope\"","detail":"the tools are: f"}` {
+		t.Errorf("%q, %v", chunks[0].Text(), err)
+	}
+}
+
+func TestFatalStops(t *testing.T) {
+	cause := errors.New("gone")
+	fatal := readOnly("f", func(context.Context, input) (any, error) { return nil, fmt.Errorf("%w: %w", ErrFatal, cause) })
+	chunks, err := run(t, Set{fatal}, call("f", `{"text":""}`), call("f", `{"text":""}`))
+	if !errors.Is(err, ErrFatal) || !errors.Is(err, cause) || chunks[0].Answer().Outcome != session.Failed {
+		t.Errorf("%v, %v", chunks[0].Text(), err)
+	}
+}
+
+func TestTimeoutAndCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := readOnly("f", func(ctx context.Context, _ input) (any, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		slow.Timeout = time.Minute
+		chunks, err := run(t, Set{slow}, call("f", `{"text":""}`))
+		if err != nil || !strings.Contains(chunks[0].Text(), `"error_kind":"tool_timeout"`) || !strings.Contains(chunks[0].Text(), "1m0s") {
+			t.Errorf("%s, %v", chunks[0].Text(), err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		chunks, err = (&Dispatch{Tools: Set{slow}}).Run(ctx, session.Session{}, []session.Call{{ID: "c", Name: "f", Arguments: `{"text":""}`}})
+		if !errors.Is(err, context.Canceled) || chunks[0].Answer().Outcome != session.Interrupted {
+			t.Errorf("%s, %v", chunks[0].Text(), err)
+		}
+	})
+}
+
+func TestApproval(t *testing.T) {
+	ran := ""
+	change := New("change", "", func(_ context.Context, in input) (string, error) { ran = in.Text; return "ok", nil })
+	guarded := readOnly("guarded", func(context.Context, input) (any, error) { return "ok", nil })
+	guarded.Approval = true
+	d := Dispatch{Tools: Set{change, guarded}}
+	ask := func(a Approver, name string) (session.Chunk, error) {
+		ran = ""
+		ctx := t.Context()
+		if a != nil {
+			ctx = WithApprover(ctx, a)
+		}
+		chunks, err := d.Run(ctx, session.Session{}, []session.Call{{ID: "c", Name: name, Arguments: `{"text":"a"}`}})
+		return chunks[0], err
+	}
+	if c, err := ask(nil, "change"); err != nil || ran != "a" {
+		t.Error("without an approver a tool that needs none must run", c.Text(), err)
+	}
+	if c, err := ask(nil, "guarded"); err != nil || c.Answer().Outcome != session.Denied {
+		t.Error(c.Text(), err)
+	}
+	if c, err := ask(AllowAll, "guarded"); err != nil || c.Answer().Outcome != session.OK {
+		t.Error(c.Text(), err)
+	}
+	decide := func(d Decision, err error) Approver {
+		return func(context.Context, *Tool, session.Call) (Decision, error) { return d, err }
+	}
+	if c, _ := ask(decide(Decision{Reason: "too risky"}, nil), "change"); ran != "" || c.Text() != `{"ok":false,"error_kind":"tool_denied","message":"change was not allowed to run","detail":"too risky"}` {
+		t.Error(c.Text())
+	}
+	if _, err := ask(decide(Decision{Allow: true, Arguments: `{"text":"edited"}`}, nil), "change"); err != nil || ran != "edited" {
+		t.Error(ran, err)
+	}
+	if c, _ := ask(decide(Decision{Allow: true, Arguments: `{}`}, nil), "change"); ran != "" || !strings.Contains(c.Text(), KindInvalidArguments) {
+		t.Error(c.Text())
+	}
+	if c, err := ask(decide(Decision{}, context.Canceled), "change"); !errors.Is(err, context.Canceled) || c.Answer().Outcome != session.Interrupted {
+		t.Error(c.Text(), err)
+	}
+}
+
+// timeline runs calls that sleep a second each and returns when each began and ended.
+func timeline(t *testing.T, locks map[string][]Lock, names ...string) map[string]time.Duration {
+	begin, at := time.Now(), map[string]time.Duration{}
+	var mu sync.Mutex
+	var tools Set
+	var calls []session.Call
+	for _, name := range names {
+		x := readOnly(name, func(context.Context, input) (any, error) {
+			mu.Lock()
+			at[name] = time.Since(begin)
+			mu.Unlock()
+			time.Sleep(time.Second)
+			return name, nil
+		})
+		x.Locks = func(context.Context, json.RawMessage) ([]Lock, error) { return locks[name], nil }
+		tools, calls = append(tools, x), append(calls, call(name, `{"text":""}`))
+	}
+	chunks, err := run(t, tools, calls...)
+	for i, c := range chunks {
+		if err != nil || c.Text() != names[i] {
+			t.Errorf("result %d is %q, %v", i, c.Text(), err)
+		}
+	}
+	return at
+}
+
+func TestLocksOrderCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		at := timeline(t, map[string][]Lock{
+			"write a":     {WriteFile("dir/a")},
+			"write b":     {WriteFile("dir/b")},
+			"read a":      {ReadFile("dir/a")},
+			"read dir":    {ReadFile("dir")},
+			"write other": {WriteFile("dir2")},
+			"everything":  {Everything()},
+			"after":       {ReadFile("dir/a")},
+		}, "write a", "write b", "read a", "read dir", "write other", "everything", "after", "free")
+		s := time.Second
+		want := map[string]time.Duration{"write a": 0, "write b": 0, "write other": 0, "free": 0, "read a": s, "read dir": s, "everything": 2 * s, "after": 3 * s}
+		if diff := cmp.Diff(want, at); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestUnmarkedMutatingToolRunsAlone(t *testing.T) {
+	var running, most atomic.Int32
+	work := New("work", "", func(context.Context, input) (string, error) {
+		most.Store(max(most.Load(), running.Add(1)))
+		defer running.Add(-1)
+		time.Sleep(time.Millisecond)
+		return "", nil
+	})
+	var calls []session.Call
+	for range 8 {
+		calls = append(calls, call("work", `{"text":""}`))
+	}
+	if _, err := run(t, Set{work}, calls...); err != nil || most.Load() != 1 {
+		t.Errorf("%d ran at once, %v", most.Load(), err)
+	}
+}
+
+// Two agents on one sandbox respect each other's locks.
+func TestLocksAreSharedBySandbox(t *testing.T) {
+	sb, err := local.Open(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sb.Close()
+	var running, most atomic.Int32
+	work := New("work", "", func(context.Context, input) (string, error) {
+		most.Store(max(most.Load(), running.Add(1)))
+		defer running.Add(-1)
+		time.Sleep(time.Millisecond)
+		return "", nil
+	})
+	s := session.FromUser("x").To(sb)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			d := Dispatch{Tools: Set{work}}
+			if _, err := d.Run(t.Context(), s, []session.Call{{ID: "c", Name: "work", Arguments: `{"text":""}`}}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if most.Load() != 1 {
+		t.Errorf("%d ran at once", most.Load())
+	}
+	spaces.Lock()
+	defer spaces.Unlock()
+	if len(spaces.tables) != 0 {
+		t.Error("the table of a sandbox that nobody uses is kept")
+	}
+}
+
+// A tool that calls tools does not wait for itself.
+func TestNestedCallsDoNotDeadlock(t *testing.T) {
+	sb, err := local.Open(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sb.Close()
+	inner := New("inner", "", func(context.Context, input) (string, error) { return "deep", nil })
+	outer := New("outer", "", func(ctx context.Context, _ input) (string, error) {
+		chunks, err := (&Dispatch{Tools: Set{inner}}).Run(ctx, SessionOf(ctx), []session.Call{{ID: "i", Name: "inner", Arguments: `{"text":""}`}})
+		return chunks[0].Text(), err
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	calls := []session.Call{{ID: "a", Name: "outer", Arguments: `{"text":""}`}, {ID: "b", Name: "outer", Arguments: `{"text":""}`}}
+	chunks, err := (&Dispatch{Tools: Set{outer}}).Run(ctx, session.FromUser("x").To(sb), calls)
+	if err != nil || chunks[0].Text() != "deep" || chunks[1].Text() != "deep" {
+		t.Errorf("%v", err)
+	}
+}
+
+// Whatever the locks: conflicting tickets never hold together, they are served in the
+// order they came in, and all are served.
+func TestTableProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lock := rapid.Custom(func(t *rapid.T) Lock {
+			return Lock{rapid.SampledFrom([]string{"", "a", "a/b", "a/c", "ab", "d"}).Draw(t, "resource"), rapid.Bool().Draw(t, "write")}
+		})
+		var tb table
+		var tickets []*ticket
+		for range rapid.IntRange(1, 12).Draw(t, "n") {
+			tickets = append(tickets, tb.add(rapid.SliceOfN(lock, 1, 2).Draw(t, "locks"), nil))
+		}
+		done := map[int]bool{}
+		holds := func(i int) bool { return tickets[i].waiting == 0 && !done[i] }
+		for len(done) < len(tickets) {
+			var held []int
+			for i, k := range tickets {
+				if done[i] {
+					continue
+				}
+				blocked := false
+				for j := range i {
+					blocked = blocked || !done[j] && k.conflicts(tickets[j])
+				}
+				if holds(i) == blocked {
+					t.Fatalf("ticket %d: holds is %v, an earlier one is in the way: %v", i, holds(i), blocked)
+				}
+				if holds(i) {
+					held = append(held, i)
+				}
+			}
+			if len(held) == 0 {
+				t.Fatal("deadlock")
+			}
+			i := rapid.SampledFrom(held).Draw(t, "release")
+			tb.release(tickets[i])
+			done[i] = true
+		}
+	})
+}
+
+func TestWithin(t *testing.T) {
+	for _, test := range []struct {
+		a, b Lock
+		want bool
+	}{
+		{ReadFile("a"), ReadFile("a"), false},
+		{ReadFile("a"), WriteFile("a"), true},
+		{WriteFile("a"), ReadFile("a/b"), true},
+		{WriteFile("ab"), WriteFile("a"), false},
+		{WriteFile("."), ReadFile("x/y"), true},
+		{Everything(), Lock{Resource: "gpu"}, true},
+	} {
+		if got := test.a.conflicts(test.b); got != test.want || test.b.conflicts(test.a) != test.want {
+			t.Errorf("%v and %v: %v", test.a, test.b, got)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	ok := readOnly("ok", func(context.Context, input) (any, error) { return nil, nil })
+	for _, s := range []Set{{{Name: "x"}}, {ok, ok}, {{Name: "y", Run: ok.Run, Schema: json.RawMessage("{")}}, {{Run: ok.Run}}} {
+		if s.Check() == nil {
+			t.Errorf("%v passes", s.Specs())
+		}
+	}
+	if err := (Set{ok}).Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestContextOutsideACall(t *testing.T) {
+	if _, err := SandboxOf(t.Context()); !errors.Is(err, ErrNoSandbox) || CallOf(t.Context()) != (session.Call{}) || SessionOf(t.Context()).Len() != 0 {
+		t.Error(err)
+	}
+}
+
+func BenchmarkDispatch(b *testing.B) {
+	d := Dispatch{Tools: Set{readOnly("f", func(_ context.Context, in input) (any, error) { return in.Text, nil })}}
+	calls := []session.Call{{ID: "c", Name: "f", Arguments: `{"text":"hello"}`}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := d.Run(b.Context(), session.Session{}, calls); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func ExampleNew() {
+	add := New("add", "Add two numbers.", func(_ context.Context, in struct {
+		A int `json:"a"`
+		B int `json:"b"`
+	}) (int, error) {
+		return in.A + in.B, nil
+	})
+	add.Class = effect.ReadOnly
+	d := Dispatch{Tools: Set{add}}
+	results, err := d.Run(context.Background(), session.Session{}, []session.Call{{ID: "1", Name: "add", Arguments: `{"a":2,"b":3}`}})
+	fmt.Println(results[0].Text(), err)
+	// Output: 5 <nil>
+}
