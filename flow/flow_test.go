@@ -134,7 +134,7 @@ func TestBadCallsGoToTheModel(t *testing.T) {
 // A stream that breaks keeps the words that came, and no half call.
 func TestCutStreamKeepsWords(t *testing.T) {
 	s := llmtest.NewServer(t, scripted.Reply{Text: strings.Repeat("word ", 40), Calls: []session.Call{scripted.Call("upper", `{"text":"x"}`)}})
-	s.Quirks.CutAfter = 1500
+	s.SetQuirks(llmtest.Quirks{CutAfter: 1500})
 	client := llm.NewHTTPClient()
 	defer client.CloseIdleConnections()
 	m, err := openai.Open("m", &openai.Options{BaseURL: s.URL, HTTPClient: client})

@@ -27,6 +27,7 @@ func TestScript(t *testing.T) {
 			env.Setenv("OPENRATH_HOME", filepath.Join(env.WorkDir, ".openrath"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // or each command takes a second longer under -race
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -60,8 +61,9 @@ func server(t *testing.T, ts *testscript.TestScript, args []string) {
 	ts.Check(err)
 	s := llmtest.NewServer(t, replies...)
 	if len(args) > 1 {
-		s.Quirks.CutAfter, err = strconv.Atoi(args[1])
+		n, err := strconv.Atoi(args[1])
 		ts.Check(err)
+		s.SetQuirks(llmtest.Quirks{CutAfter: n})
 	}
 	ts.Setenv("OPENAI_BASE_URL", s.URL+"/v1")
 	ts.Setenv("ANTHROPIC_BASE_URL", s.URL)

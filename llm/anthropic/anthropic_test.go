@@ -36,7 +36,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			llmtest.TestModel(t, func(t *testing.T, replies ...scripted.Reply) llm.Model {
 				s := llmtest.NewServer(t, replies...)
-				s.Quirks = quirks
+				s.SetQuirks(quirks)
 				return openAt(t, s.URL)
 			}, nil)
 		})
@@ -50,7 +50,7 @@ func TestCutAtEveryByte(t *testing.T) {
 		failed := 0
 		for cut := 1; ; cut++ {
 			s := llmtest.NewServer(t, reply)
-			s.Quirks.CutAfter = cut
+			s.SetQuirks(llmtest.Quirks{CutAfter: cut})
 			got, err := llm.Collect(openAt(t, s.URL).Stream(t.Context(), &llm.Request{Messages: session.FromUser("x").Transcript(), Params: llm.Params{NoStream: noStream}}))
 			s.Close()
 			var e *llm.Error

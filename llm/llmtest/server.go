@@ -39,19 +39,26 @@ type Quirks struct {
 // Server is a fake of a model's server. Close comes with the test's end.
 type Server struct {
 	*httptest.Server
-	Quirks Quirks
 
 	answer func(*Request) scripted.Reply
 	record bool
 	mu     sync.Mutex
+	quirks Quirks
 	got    []*Request
+}
+
+// SetQuirks makes the server differ from now on.
+func (s *Server) SetQuirks(q Quirks) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.quirks = q
 }
 
 // NewServer starts a server that gives the replies in order, and then 400s. It records
 // what it is asked.
 func NewServer(t testing.TB, replies ...scripted.Reply) *Server {
 	var mu sync.Mutex
-	s := NewFuncServer(t, func(*Request) scripted.Reply {
+	return start(t, true, func(*Request) scripted.Reply {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(replies) == 0 {
@@ -61,14 +68,16 @@ func NewServer(t testing.TB, replies ...scripted.Reply) *Server {
 		replies = replies[1:]
 		return r
 	})
-	s.record = true
-	return s
 }
 
 // NewFuncServer starts a server whose replies depend on the request. It records nothing,
 // so that any number of requests fits. answer must be safe for concurrent use.
 func NewFuncServer(t testing.TB, answer func(*Request) scripted.Reply) *Server {
-	s := &Server{answer: answer}
+	return start(t, false, answer)
+}
+
+func start(t testing.TB, record bool, answer func(*Request) scripted.Reply) *Server {
+	s := &Server{answer: answer, record: record}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
@@ -110,12 +119,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	req := &Request{Path: r.URL.RequestURI(), Header: r.Header, Body: body, Anthropic: strings.HasSuffix(r.URL.Path, "/messages")}
-	if s.record {
-		s.mu.Lock()
-		s.got = append(s.got, req)
-		s.mu.Unlock()
-	}
-	out := &output{w: w, quirks: s.Quirks, req: req}
+	out := &output{w: w, quirks: s.note(req), req: req}
 	if problem := req.read(); problem != "" {
 		out.fail(&llm.Error{Status: http.StatusBadRequest, Code: "invalid_request_error", Message: problem})
 		return
@@ -134,6 +138,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		out.openai(reply)
 	}
+}
+
+// note records a request where that is wanted, and returns the quirks for its answer.
+func (s *Server) note(req *Request) Quirks {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.record {
+		s.got = append(s.got, req)
+	}
+	return s.quirks
 }
 
 // output writes one response.

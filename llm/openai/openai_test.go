@@ -42,7 +42,7 @@ func TestConformance(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			llmtest.TestModel(t, func(t *testing.T, replies ...scripted.Reply) llm.Model {
 				s := llmtest.NewServer(t, replies...)
-				s.Quirks = quirks
+				s.SetQuirks(quirks)
 				return openAt(t, s.URL+"/v1", openai.Options{APIKey: "key"})
 			}, nil)
 		})
@@ -56,7 +56,7 @@ func TestCutAtEveryByte(t *testing.T) {
 		failed := 0
 		for cut := 1; ; cut++ {
 			s := llmtest.NewServer(t, reply)
-			s.Quirks.CutAfter = cut
+			s.SetQuirks(llmtest.Quirks{CutAfter: cut})
 			m := openAt(t, s.URL+"/v1", openai.Options{})
 			got, err := llm.Collect(m.Stream(t.Context(), &llm.Request{Messages: session.FromUser("x").Transcript(), Params: llm.Params{NoStream: noStream}}))
 			s.Close()

@@ -1,0 +1,21 @@
+package openai_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/llm/openai"
+)
+
+func ExampleOpen() {
+	local, err := openai.Open("llama3", &openai.Options{BaseURL: "http://localhost:11434/v1"})
+	fmt.Println(local, err)
+
+	_, err = openai.Open("gpt-5.5", nil) // OpenAI itself wants a key
+	var e *llm.Error
+	fmt.Println(errors.As(err, &e), e.Kind)
+	// Output:
+	// openai:llama3 <nil>
+	// true authentication
+}
