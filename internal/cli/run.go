@@ -82,6 +82,9 @@ func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
 		return err
 	}
 	sessions := jsonl.Dir(filepath.Join(home, "sessions"))
+	if err := sessions.Prepare(); err != nil {
+		return err // better now than after the model was paid
+	}
 	in, err := f.input(ctx, sessions, message)
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func (a *app) ls(all bool, limit int) error {
 		if r.Partial {
 			state += " (partial)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", r.ID, r.Time.Local().Format("2006-01-02 15:04:05"), state, r.Chunks, printable(oneLine(r.Text+r.Problem, 60)))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", r.ID, r.Time.Local().Format("2006-01-02 15:04:05"), state, r.Chunks, printable(oneLine(r.Text+r.Problem, 40)))
 	}
 	return w.Flush()
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/openrath-go/rath/flow"
 	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/tool"
 )
 
 // view shows a run: the answer on stdout, what happens on stderr.
@@ -48,7 +50,7 @@ func (v *view) observe(e flow.Event) {
 	case flow.Result:
 		answer := e.Chunk.Answer()
 		if answer.Outcome != session.OK {
-			v.note("31", answer.Outcome.String(), answer.Tool+" "+oneLine(e.Chunk.Text(), 200))
+			v.note("31", answer.Outcome.String(), answer.Tool+": "+oneLine(problemText(e.Chunk.Text()), 300))
 		}
 	}
 }
@@ -71,6 +73,15 @@ func (v *view) finish(out session.Session, took time.Duration, err error) {
 		tokens += fmt.Sprintf(" (%d of %d calls unreported)", u.Unreported, u.Calls)
 	}
 	v.note("2", "done", fmt.Sprintf("%s · cost %s · %v · session %s", tokens, u.Cost, took.Round(time.Millisecond), out.ID()))
+}
+
+// problemText is what a failed call says, without its JSON.
+func problemText(text string) string {
+	var f tool.Failure
+	if json.Unmarshal([]byte(text), &f) != nil || f.Message == "" {
+		return text
+	}
+	return f.Error()
 }
 
 // question asks on stderr.
