@@ -61,12 +61,12 @@ type result struct {
 	Error   *problem       `json:"error,omitempty"`
 }
 
-func resultJSON(out session.Session, took time.Duration, err error) result {
+func resultJSON(out session.Session, took time.Duration, answered bool, err error) result {
 	r := result{
 		Type: "result", OK: err == nil, Session: out.ID(), Digest: out.Digest(),
 		Usage: out.Usage(), TookMS: took.Milliseconds(), Error: problemOf(err),
 	}
-	if err == nil {
+	if answered {
 		r.Text = out.Text()
 	}
 	return r

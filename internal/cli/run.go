@@ -173,10 +173,11 @@ func (a *app) forward(ctx context.Context, f runFlags, agent *flow.Agent, in ses
 	})
 	begin := time.Now()
 	out, err := agent.Forward(ctx, in)
+	answered := err == nil // an answer is shown even if it could not be kept
 	if recErr := rec.err(); recErr != nil {
 		err = errors.Join(err, recErr)
 	}
-	view.finish(out, time.Since(begin), err)
+	view.finish(out, time.Since(begin), answered, err)
 	if errors.Is(err, context.Canceled) {
 		err = &hinted{fmt.Errorf("interrupted: %w", err), "to continue: rath run --session " + out.ID().String() + " MESSAGE"}
 	}

@@ -56,15 +56,15 @@ func (v *view) observe(e flow.Event) {
 }
 
 // finish writes the answer, where it has not been streamed, and the last line.
-func (v *view) finish(out session.Session, took time.Duration, err error) {
+func (v *view) finish(out session.Session, took time.Duration, answered bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.a.asJSON {
-		_ = v.a.writeJSON(resultJSON(out, took, err))
+		_ = v.a.writeJSON(resultJSON(out, took, answered, err))
 		return
 	}
 	v.endLine()
-	if err == nil && !v.a.terminal.out {
+	if answered && !v.a.terminal.out {
 		fmt.Fprint(v.a.out, strings.TrimSuffix(v.answer, "\n")+"\n")
 	}
 	u := out.Usage()

@@ -26,7 +26,7 @@ func (d Dir) Prepare() error {
 		}
 	}
 	if err != nil {
-		return &WriteError{string(d), err}
+		return writeError(string(d), err)
 	}
 	return nil
 }

@@ -29,6 +29,14 @@ func (e *WriteError) Hint() string {
 	return "check the disk that holds the OpenRath home"
 }
 
+// writeError keeps of a path error what went wrong: the file is named already.
+func writeError(file string, err error) error {
+	if p, ok := err.(*fs.PathError); ok {
+		err = p.Err
+	}
+	return &WriteError{file, err}
+}
+
 // Writer writes a session's file while the session is being made. It is not safe for
 // concurrent use. End it with Close or Abort.
 type Writer struct {
@@ -44,11 +52,11 @@ type Writer struct {
 func Create(dir string, draft session.Session) (*Writer, error) {
 	final := filepath.Join(dir, draft.ID().String()+Suffix)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, &WriteError{final, err}
+		return nil, writeError(final, err)
 	}
 	f, err := os.OpenFile(final+partialOnly, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return nil, &WriteError{final, err}
+		return nil, writeError(final, err)
 	}
 	w := &Writer{f: f, final: final, notes: len(draft.Lineage().Extras)}
 	w.record(headerOf(draft.Record()))
@@ -95,7 +103,7 @@ func (w *Writer) record(r any) {
 
 func (w *Writer) fail(err error) {
 	if w.err == nil && err != nil {
-		w.err = &WriteError{w.final, err}
+		w.err = writeError(w.final, err)
 	}
 }
 
