@@ -1,8 +1,11 @@
 package llm
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -16,6 +19,43 @@ func NewHTTPClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 1024, 256
 	return &http.Client{Transport: t}
+}
+
+// EncodeBody writes a request's body, < and & as they are, with the members of extra
+// laid over it.
+func EncodeBody(body any, extra map[string]json.RawMessage) ([]byte, error) {
+	data, err := encodeJSON(body)
+	if err != nil || len(extra) == 0 {
+		return data, err
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
+		return nil, err
+	}
+	maps.Copy(members, extra)
+	return encodeJSON(members)
+}
+
+func encodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+// RequestError makes of what a request came to the error that it means: nil, ctx's own
+// where that has ended, or a *Error.
+func RequestError(ctx context.Context, model string, res *http.Response, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return AsError(model, ctx.Err())
+	case res != nil && res.StatusCode >= 400:
+		return ErrorOfResponse(model, res)
+	}
+	return AsError(model, err)
 }
 
 // ErrorOfResponse makes a *Error of a response that is no success, and reads its body.

@@ -120,13 +120,5 @@ func (m *Model) post(ctx context.Context, req *llm.Request) (*http.Response, err
 	}
 	var res *http.Response
 	err = m.client.Post(ctx, "v1/messages", body, &res)
-	switch {
-	case err == nil:
-		return res, nil
-	case ctx.Err() != nil:
-		return nil, llm.AsError(m.url, ctx.Err())
-	case res != nil && res.StatusCode >= 400:
-		return nil, llm.ErrorOfResponse(m.url, res)
-	}
-	return nil, llm.AsError(m.url, err)
+	return res, llm.RequestError(ctx, m.url, res, err)
 }

@@ -164,7 +164,7 @@ func (r *reader) close(index int) bool {
 }
 
 func (e extra) json() string {
-	data, _ := marshal(e) // a struct of strings always encodes
+	data, _ := llm.EncodeBody(e, nil) // a struct of strings always encodes
 	return strings.TrimSpace(string(data))
 }
 

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"strings"
@@ -118,11 +117,7 @@ func (m *Model) encode(req *llm.Request) ([]byte, error) {
 	if p.PromptCache != "" {
 		body.cache(p.PromptCache)
 	}
-	data, err := marshal(body)
-	if err != nil || len(p.Extra) == 0 {
-		return data, err
-	}
-	return overlay(data, p.Extra)
+	return llm.EncodeBody(body, p.Extra)
 }
 
 // maxTokens must leave room beyond what may be spent on thinking.
@@ -283,23 +278,4 @@ func (r *request) cache(ttl string) {
 			turns++
 		}
 	}
-}
-
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return b.Bytes(), err
-}
-
-func overlay(data []byte, extra map[string]json.RawMessage) ([]byte, error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
-		return nil, err
-	}
-	for name, v := range extra {
-		members[name] = v
-	}
-	return marshal(members)
 }

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 
@@ -121,30 +120,7 @@ func (m *Model) encode(req *llm.Request) ([]byte, error) {
 			body.ResponseFormat.JSONSchema = &jsonSchema{f.Name, f.Schema, f.Strict}
 		}
 	}
-	data, err := marshal(body)
-	if err != nil || len(p.Extra) == 0 {
-		return data, err
-	}
-	return overlay(data, p.Extra)
-}
-
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(v)
-	return b.Bytes(), err
-}
-
-func overlay(data []byte, extra map[string]json.RawMessage) ([]byte, error) {
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(data, &members); err != nil {
-		return nil, err
-	}
-	for name, v := range extra {
-		members[name] = v
-	}
-	return marshal(members)
+	return llm.EncodeBody(body, p.Extra)
 }
 
 func (m *Model) message(c session.Chunk) message {
