@@ -38,6 +38,7 @@ func main() {
 		Note:  &flow.Agent{Name: "note", Model: model, Tools: builtin.All()},
 	}
 	dir, _ := os.MkdirTemp("", "rath")
+	defer os.RemoveAll(dir)
 	sb, err := local.Open(context.Background(), dir, nil) // where the tools run
 	if err != nil {
 		log.Fatal(err)

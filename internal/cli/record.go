@@ -45,7 +45,7 @@ func (r *recorder) begin(draft session.Session) error {
 	for s := range draft.Ancestors() {
 		file := filepath.Join(string(r.dir), s.ID().String()+jsonl.Suffix)
 		if _, err := os.Stat(file); err == nil {
-			break // a session with a file has its ancestors' files
+			continue
 		}
 		if err := jsonl.Save(string(r.dir), s, time.Now()); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
