@@ -24,15 +24,16 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Hint says what can be done about it, if anything.
 func (e *Error) Hint() string {
+	var h interface{ Hint() string }
 	switch {
+	case errors.As(e.Err, &h):
+		return h.Hint()
 	case errors.Is(e.Err, ErrEscape):
 		return "only paths inside the workspace can be reached"
+	case errors.Is(e.Err, ErrHidden):
+		return "the file may hold keys; go on without it"
 	case errors.Is(e.Err, fs.ErrNotExist):
 		return "paths are relative to the workspace"
-	}
-	var h interface{ Hint() string }
-	if errors.As(e.Err, &h) {
-		return h.Hint()
 	}
 	return ""
 }

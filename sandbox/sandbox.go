@@ -34,6 +34,7 @@ var (
 	ErrEscape      = driver.ErrEscape
 	ErrUnsupported = driver.ErrUnsupported
 	ErrNotRegular  = driver.ErrNotRegular
+	ErrHidden      = driver.ErrHidden // also an [fs.ErrPermission]
 )
 
 // Sandbox is one open environment. It is safe for concurrent use. Who opened it closes

@@ -8,6 +8,8 @@ package driver
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 )
 
 // Errors that drivers wrap. A missing file is [fs.ErrNotExist].
@@ -16,6 +18,7 @@ var (
 	ErrEscape      = errors.New("the path leaves the workspace")
 	ErrUnsupported = errors.New("not supported by this sandbox")
 	ErrNotRegular  = errors.New("not a regular file")
+	ErrHidden      = fmt.Errorf("the sandbox hides it: %w", fs.ErrPermission)
 )
 
 // Sandbox is one open environment. It must be safe for concurrent use.
@@ -41,7 +44,8 @@ type Commander interface {
 }
 
 // Files reaches the workspace. Names are slash paths relative to its root, or absolute
-// ones inside it; a name that leads outside is ErrEscape.
+// ones inside it; a name that leads outside is ErrEscape, one that leads to what the
+// sandbox keeps to itself ErrHidden.
 type Files interface {
 	// Canonical returns the relative name with symbolic links resolved as far as they
 	// exist.

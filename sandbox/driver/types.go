@@ -63,19 +63,19 @@ type Entry struct {
 
 // Placement says where a sandbox is, for the record. The zero value is nowhere.
 type Placement struct {
-	Backend string // "local", "opensandbox", ...
-	Level   string // of isolation: "host", ...
-	ID      string // of the handle, a UUID
-	Spec    Spec
+	Backend string `json:"backend"`         // "local", "opensandbox", ...
+	Level   string `json:"level,omitempty"` // of isolation: "host", ...
+	ID      string `json:"id"`              // of the handle, a UUID
+	Spec    Spec   `json:"spec,omitzero"`
 }
 
 // Spec is what a sandbox was made of, in OpenRath's terms.
 type Spec struct {
-	Image      string
-	Entrypoint []string
-	Env        map[string]string
-	Timeout    time.Duration
-	WorkingDir string
+	Image      string            `json:"image,omitempty"`
+	Entrypoint []string          `json:"entrypoint,omitempty"`
+	Env        map[string]string `json:"env,omitempty"`
+	Timeout    time.Duration     `json:"timeout_ns,omitempty"`
+	WorkingDir string            `json:"working_dir,omitempty"`
 }
 
 // LevelHost is no isolation beyond the workspace's paths, the environment and limits.

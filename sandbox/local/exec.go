@@ -39,10 +39,7 @@ func (b *box) Exec(ctx context.Context, c driver.Command) (driver.Result, error)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, tee(stdout, c.Stdout), tee(stderr, c.Stderr)
 
 	begin := time.Now()
-	err = cmd.Run()
-	if ctx.Err() != nil {
-		killMarked(mark) // those that left the process group
-	}
+	err = b.run(ctx, cmd, mark)
 	r := driver.Result{
 		ExitCode: -1, Stdout: stdout.String(), Stderr: stderr.String(),
 		Truncated: stdout.cut() > 0 || stderr.cut() > 0, Elapsed: time.Since(begin),
@@ -61,6 +58,22 @@ func (b *box) Exec(ctx context.Context, c driver.Command) (driver.Result, error)
 		return r, nil
 	}
 	return r, plain(err)
+}
+
+// run runs a command to its end. What it leaves in the background lives on, unless ctx
+// ended it.
+func (b *box) run(ctx context.Context, cmd *exec.Cmd, mark string) error {
+	g, err := start(cmd)
+	if err != nil {
+		return err
+	}
+	err = cmd.Wait()
+	if ctx.Err() != nil {
+		g.kill()
+		killMarked(mark) // those that left the group
+	}
+	b.left.add(g)
+	return err
 }
 
 // command prepares the process: its own session, so that it has no terminal and its

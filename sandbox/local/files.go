@@ -85,10 +85,27 @@ func (b *box) follow(link string) (string, error) {
 	return b.rebase(target)
 }
 
-// file returns the name to hand to the root.
+// file returns the name to hand to the root, unless it is hidden.
 func (b *box) file(name string) (string, error) {
 	name, err := b.Canonical(name)
+	if err == nil {
+		err = b.visible(name)
+	}
 	return filepath.FromSlash(name), err
+}
+
+// link returns the name of what a name stands for itself: only the links on the way to
+// it are resolved.
+func (b *box) link(name string) (string, error) {
+	rel, err := b.relative(name)
+	if err != nil || rel == "." {
+		return rel, err
+	}
+	dir, err := b.Canonical(path.Dir(rel))
+	if err != nil {
+		return "", err
+	}
+	return path.Join(dir, path.Base(rel)), nil
 }
 
 func (b *box) Read(_ context.Context, name string, offset int64, max int) ([]byte, int64, error) {
@@ -167,6 +184,7 @@ func (b *box) List(_ context.Context, name string) ([]driver.Entry, error) {
 	if err != nil {
 		return nil, plain(err)
 	}
+	secrets := b.secrets()
 	entries := make([]driver.Entry, 0, len(found))
 	for _, d := range found {
 		info, err := d.Info()
@@ -176,7 +194,10 @@ func (b *box) List(_ context.Context, name string) ([]driver.Entry, error) {
 		if err != nil {
 			return nil, plain(err)
 		}
-		entries = append(entries, entry(path.Join(filepath.ToSlash(name), d.Name()), info))
+		e := entry(path.Join(filepath.ToSlash(name), d.Name()), info)
+		if !isSecret(secrets, e.Path, info) {
+			entries = append(entries, e)
+		}
 	}
 	return entries, nil
 }
@@ -195,18 +216,17 @@ func (b *box) Stat(_ context.Context, name string) (driver.Entry, error) {
 
 // Remove deletes a symbolic link itself, not what it leads to.
 func (b *box) Remove(_ context.Context, name string) error {
-	rel, err := b.relative(name)
+	name, err := b.link(name)
 	if err != nil {
 		return err
 	}
-	if rel == "." {
+	if name == "." {
 		return errors.New("the workspace itself cannot be removed")
 	}
-	dir, err := b.file(path.Dir(rel))
-	if err != nil {
+	if err := b.removable(name); err != nil {
 		return err
 	}
-	name = filepath.Join(dir, path.Base(rel))
+	name = filepath.FromSlash(name)
 	if _, err := b.root.Lstat(name); err != nil {
 		return plain(err)
 	}

@@ -2,13 +2,23 @@
 //
 // At the level "host", the only one so far, files are reached through [os.Root], so that
 // no path and no symbolic link leads file operations out of the workspace. Commands are
-// ordinary processes of this user: they can read and write what the user can. What they
-// do not get is the program's environment, and they do not outlive the sandbox.
+// ordinary processes of this user: they can read and write what the user can, the files
+// of [Options].Hidden too. What they do not get is the program's environment (but see
+// [ProtectEnviron]), and they do not outlive the sandbox:
+//
+//   - When a command is cancelled or the sandbox closes, the command's process group is
+//     killed. On Linux, what has left the group is found by a mark in its environment;
+//     elsewhere, and where it has wiped its environment too, it lives on.
+//   - When the program itself is killed, the kernel kills the groups on Linux; elsewhere
+//     they live on.
+//   - On Windows, only the command's own process is killed.
 package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync/atomic"
@@ -23,6 +33,10 @@ type Options struct {
 	Policy sandbox.Policy
 	// Getenv looks up the variables that commands inherit. nil: the program's own.
 	Getenv func(string) (string, bool)
+	// Hidden names files and folders, absolute or relative to the directory, that file
+	// operations refuse with [sandbox.ErrHidden] by whatever path they are reached, and
+	// leave out of listings. They need not exist, nor be inside. Commands see them.
+	Hidden []string
 }
 
 // box is the driver.
@@ -33,7 +47,9 @@ type box struct {
 	root   *os.Root
 	policy sandbox.Policy
 	getenv func(string) (string, bool)
+	hidden []string     // absolute
 	ran    atomic.Int64 // commands started
+	left   groups
 }
 
 // Open opens an existing directory. nil options are the level "host" without limits.
@@ -69,12 +85,38 @@ func open(ctx context.Context, dir string, opts *Options) (*box, error) {
 		return nil, err
 	}
 	if b.dir, err = filepath.EvalSymlinks(b.named); err != nil {
-		return nil, err
+		return nil, &openError{b.named, plain(err)}
 	}
 	if b.root, err = os.OpenRoot(b.dir); err != nil {
-		return nil, err
+		return nil, &openError{b.named, plain(err)}
+	}
+	for _, name := range opts.Hidden {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(b.dir, name)
+		}
+		b.hidden = append(b.hidden, name)
 	}
 	return b, ctx.Err()
+}
+
+// openError is why a directory cannot be opened.
+type openError struct {
+	dir string
+	err error
+}
+
+func (e *openError) Error() string { return e.err.Error() }
+func (e *openError) Unwrap() error { return e.err }
+
+// Hint says what to do about it.
+func (e *openError) Hint() string {
+	switch {
+	case errors.Is(e.err, fs.ErrNotExist):
+		return "make the folder " + e.dir + " first, or name one that exists"
+	case errors.Is(e.err, fs.ErrPermission):
+		return "name a folder that you may read and enter"
+	}
+	return "name a folder: " + e.dir + " cannot be a workspace"
 }
 
 // refuse says what of a policy cannot be enforced here.
@@ -103,6 +145,7 @@ func (b *box) Policy() driver.Policy { return b.policy }
 
 // Close kills what commands have left behind.
 func (b *box) Close() error {
+	b.left.end()
 	if b.ran.Load() > 0 {
 		killMarked(markSandbox + "=" + b.id)
 	}

@@ -6,22 +6,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/sandbox/local"
 	"github.com/openrath-go/rath/sandbox/sandboxtest"
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t testing.TB, opts *local.Options) *sandbox.Sandbox {
 	t.Helper()
@@ -63,6 +63,32 @@ func TestOpenRefuses(t *testing.T) {
 		var e *sandbox.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%s: error %v is no *sandbox.Error", name, err)
+		}
+	}
+}
+
+func TestOpenSaysWhy(t *testing.T) {
+	dir := t.TempDir()
+	missing, file := filepath.Join(dir, "missing"), filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]struct {
+		missing    bool
+		text, hint string
+	}{
+		missing: {true, "no such file or directory", "make the folder " + missing + " first, or name one that exists"},
+		file:    {false, "not a directory", "name a folder: " + file + " cannot be a workspace"},
+	} {
+		_, err := local.Open(t.Context(), name, nil)
+		var e *sandbox.Error
+		if !errors.As(err, &e) || errors.Is(err, fs.ErrNotExist) != want.missing {
+			t.Fatalf("%s: %#v", name, err)
+		}
+		got := []string{e.Op, e.Name, e.Error(), e.Hint()}
+		text := "open sandbox local:" + name + ": " + want.text
+		if diff := cmp.Diff([]string{"open sandbox", "local:" + name, text, want.hint}, got); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
 		}
 	}
 }
@@ -171,6 +197,33 @@ func TestSwappedBetweenCheckAndUse(t *testing.T) {
 	}
 }
 
+// runs reports whether a process is alive, and not merely unburied.
+func runs(pid int) bool {
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil {
+		return !strings.Contains(string(stat), ") Z ")
+	}
+	return syscall.Kill(pid, 0) == nil
+}
+
+// until waits for the system to do something.
+func until(t *testing.T, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not come about in 20 seconds")
+		}
+	}
+}
+
+func atoi(t *testing.T, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
 func alive(t *testing.T, word string) []string {
 	t.Helper()
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -216,6 +269,20 @@ func TestNothingSurvivesClose(t *testing.T) {
 	if left := alive(t, "8765.432"); len(left) > 0 {
 		t.Errorf("%d processes live on: %q", len(left), left)
 	}
+}
+
+func TestNoGroupSurvivesClose(t *testing.T) {
+	s := open(t, nil)
+	r, err := s.Exec(t.Context(), sandbox.Command{Shell: "env -i sleep 1000 & echo $!"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := atoi(t, r.Stdout)
+	if !runs(pid) {
+		t.Error("a background process should live until the sandbox closes")
+	}
+	s.Close()
+	until(t, func() bool { return !runs(pid) })
 }
 
 func TestHugeOutputStaysCapped(t *testing.T) {
@@ -280,6 +347,53 @@ func TestRunCodeErrors(t *testing.T) {
 	r, err := s.RunCode(t.Context(), sandbox.Code{Language: "bash", Source: "sleep 60", Timeout: 100 * time.Millisecond})
 	if err != nil || !strings.Contains(r.Error, "longer than") {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestRunCodeHasEmptyInput(t *testing.T) {
+	s := open(t, nil)
+	for _, test := range []struct{ lang, comment, source, want string }{
+		{"bash", "#", "read x\necho \"[$x]\"\ncat\nprintf done", "[]\ndone"},
+		{"node", "//", `process.stdin.on("end", () => process.stdout.write("done")).resume()`, "done"},
+		{"python", "#", "import sys\nprint([sys.stdin.read()], end='')", "['']"},
+	} {
+		for name, source := range map[string]string{
+			"short": test.source,
+			"long":  test.comment + strings.Repeat(" long", 40_000) + "\n" + test.source,
+		} {
+			r, err := s.RunCode(t.Context(), sandbox.Code{Language: test.lang, Source: source})
+			switch {
+			case errors.Is(err, sandbox.ErrUnsupported):
+				t.Log(err)
+			case test.lang == "node" && name == "long":
+				// Its input has ended already when the program starts.
+			case err != nil || r.Stdout != test.want || r.Error != "":
+				t.Errorf("%s %s: %+v, %v, want output %q", name, test.lang, r, err, test.want)
+			}
+		}
+	}
+}
+
+func TestRunCodeText(t *testing.T) {
+	s := open(t, nil)
+	for _, test := range []struct{ name, source, text, stdout string }{
+		{"none", "print(1)", "", "1\n"},
+		{"after output", "print(1)\n6 * 7", "42", "1\n"},
+		{"a child comes to the end too", "import os\npid = os.fork()\nif pid: os.waitpid(pid, 0)\n6 * 7", "42", ""},
+		{"the last expression forks", "import os\nos.fork() and os.wait() and 7 or 8", "7", ""},
+		{"output after it", "import atexit, os, sys\natexit.register(lambda: (sys.stdout.flush(), os.write(1, b'late')))\n6 * 7", "42", "late"},
+		{"too much output", "print('x' * 300)\n300 * 'y'", "", strings.Repeat("x", 200) + "\n[... 280 bytes cut ...]\n" + strings.Repeat("y", 160) + "'"},
+	} {
+		r, err := s.RunCode(t.Context(), sandbox.Code{Language: "python", Source: test.source, MaxOutput: 400})
+		if errors.Is(err, sandbox.ErrUnsupported) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{test.text, test.stdout}, []string{r.Text, r.Stdout}); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s%s", test.name, diff, r.Stderr)
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // killMarked kills every process whose environment holds the mark, until none is left:
-// while it looks, more may be born. One that has wiped its environment is not found.
+// while it looks, more may be born. One that has wiped its environment is found by its process group alone.
 func killMarked(mark string) {
 	for range 100 {
 		if !killOnce([]byte(mark)) {

@@ -2,6 +2,6 @@
 
 package local
 
-// killMarked does nothing: this system shows no environments. Only the command's
-// process group is killed.
+// killMarked does nothing: this system shows no environments. Only process groups are
+// killed.
 func killMarked(string) {}

@@ -30,6 +30,19 @@ func own(cmd *exec.Cmd) {
 	}
 }
 
+// alive reports whether a process of an ended command's group is left that we may kill.
+// Its number can be given to a new process only once the group is gone: if there is such
+// a process, the group is not ours.
+func (g *group) alive() bool {
+	return syscall.Kill(-g.id, 0) == nil && errors.Is(syscall.Kill(g.id, 0), syscall.ESRCH)
+}
+
+func (g *group) kill() {
+	if g.alive() {
+		_ = syscall.Kill(-g.id, syscall.SIGKILL) // it may just have ended
+	}
+}
+
 // argv has a shell set the limits and then become the program, or go on with the line:
 // so no process of the command ever runs without them.
 func (b *box) argv(c driver.Command) []string {
