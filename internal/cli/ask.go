@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/tool"
 )
@@ -29,7 +30,7 @@ func (q *asker) ask(ctx context.Context, t *tool.Tool, call session.Call) (tool.
 	if q.allowed[t.Name] {
 		return tool.Decision{Allow: true}, nil
 	}
-	question := fmt.Sprintf("allow %s %s? [y]es, [n]o, [a]lways this tool: ", t.Name, oneLine(call.Arguments, 2000))
+	question := fmt.Sprintf("allow %s %s? [y]es, [n]o, [a]lways this tool: ", t.Name, plainly(call.Arguments))
 	if _, err := io.WriteString(q.out, printable(question)); err != nil {
 		return tool.Decision{}, fmt.Errorf("ask on the terminal: %w", err)
 	}
@@ -50,6 +51,16 @@ func (q *asker) ask(ctx context.Context, t *tool.Tool, call session.Call) (tool.
 	return tool.Decision{Reason: "the user said no"}, nil
 }
 
+// plainly shows all of a call's arguments, which is what the answer is about: no space
+// between them that could push a part out of sight, no letter written as an escape.
+func plainly(arguments string) string {
+	v := jsontext.Value(arguments)
+	if err := v.Format(jsontext.PreserveRawStrings(false), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+		return arguments // as it is: the tool will refuse it
+	}
+	return string(v)
+}
+
 // line waits for the user or for the run's end. The reader goes on until the program
 // ends: a terminal cannot be asked to give up.
 func (q *asker) line(ctx context.Context) (string, error) {
@@ -63,9 +74,13 @@ func (q *asker) line(ctx context.Context) (string, error) {
 		}()
 	}
 	select {
-	case text := <-q.lines: // empty when the terminal is gone: no
+	case text, ok := <-q.lines: // empty when the terminal is gone: no
+		if !ok {
+			_, _ = io.WriteString(q.out, "\n")
+		}
 		return text, nil
 	case <-ctx.Done():
+		_, _ = io.WriteString(q.out, "\n")
 		return "", ctx.Err()
 	}
 }

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
+	"strconv"
+	"strings"
+	"sync/atomic"
 
 	"github.com/openrath-go/rath/internal/config"
+	"github.com/openrath-go/rath/sandbox"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 )
@@ -18,11 +20,13 @@ import (
 // app is one invocation of the command.
 type app struct {
 	in       io.Reader
-	out, err io.Writer
+	out      *output
+	err      io.Writer
 	env      config.Env
 	asJSON   bool
 	color    string
 	terminal terminals
+	sandbox  atomic.Pointer[sandbox.Sandbox] // of the run, to be closed whatever happens
 }
 
 // terminals says which streams are terminals.
@@ -32,23 +36,36 @@ type terminals struct{ in, out, err bool }
 func Main(args []string) int {
 	isTerminal := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 	a := &app{
-		in: os.Stdin, out: os.Stdout, err: os.Stderr, env: os.Getenv,
+		in: os.Stdin, out: &output{w: os.Stdout}, err: os.Stderr, env: os.Getenv,
 		terminal: terminals{isTerminal(os.Stdin), isTerminal(os.Stdout), isTerminal(os.Stderr)},
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	return a.run(ctx, args)
+	return a.run(a.interruptible(signals(), os.Exit), args)
 }
 
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := a.out.lostWith(root.ExecuteContext(ctx))
 	if err != nil {
+		a.asJSON = a.asJSON || errors.As(err, new(*usageError)) && wantsJSON(args)
 		a.report(err)
 	}
 	return exitCode(err)
+}
+
+// wantsJSON looks for --json where wrong flags have kept it from being read.
+func wantsJSON(args []string) (wants bool) {
+	for _, arg := range args {
+		if arg == "--" {
+			break
+		}
+		if value, ok := strings.CutPrefix(arg, "--json="); ok {
+			wants, _ = strconv.ParseBool(value) // wrong is no
+		} else if arg == "--json" {
+			wants = true
+		}
+	}
+	return wants
 }
 
 func (a *app) root() *cobra.Command {
@@ -61,13 +78,11 @@ Try it: rath run "Count the words in README.md"
 It needs no key: without a configured model the built-in offline one answers.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetIn(a.in)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.SetFlagErrorFunc(usageOf)
 	root.PersistentFlags().BoolVar(&a.asJSON, "json", false, "write JSON to stdout, errors too")
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "color on stderr: auto, always or never")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkColor() }
@@ -75,16 +90,6 @@ It needs no key: without a configured model the built-in offline one answers.`,
 		a.configCommand(), a.versionCommand(), exitCodesTopic())
 	strict(root)
 	return root
-}
-
-// strict makes a usage error of wrong arguments.
-func strict(cmd *cobra.Command) {
-	if check := cmd.Args; check != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error { return usage(check(cmd, args)) }
-	}
-	for _, sub := range cmd.Commands() {
-		strict(sub)
-	}
 }
 
 func (a *app) checkColor() error {

@@ -45,10 +45,10 @@ func (a *app) doctor(ctx context.Context) error {
 			}
 			continue
 		}
-		fmt.Fprintf(a.out, "%-8s %-8s %s\n", f.State, f.About, f.Text)
+		fmt.Fprintf(a.out, "%-8s %-8s %s\n", f.State, f.About, printable(f.Text))
 	}
 	if problems > 0 {
-		return fmt.Errorf("doctor: %d problems", problems)
+		return fmt.Errorf("doctor: problems found: %d", problems)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (a *app) examineModel(c *config.Config) []finding {
 }
 
 func examineSandbox(ctx context.Context) []finding {
-	sb, err := openSandbox(ctx, "local:.")
+	sb, err := openSandbox(ctx, "local:.", nil)
 	if err != nil {
 		return []finding{{"sandbox", "problem", withHint(err)}}
 	}

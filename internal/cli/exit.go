@@ -2,12 +2,11 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/openrath-go/rath/llm"
-	"github.com/spf13/cobra"
 )
 
 // The exit codes of the command.
@@ -20,25 +19,8 @@ const (
 	exitBudget      = 5
 	exitReview      = 6
 	exitInterrupted = 130
+	exitUnread      = 141
 )
-
-func exitCodesTopic() *cobra.Command {
-	return &cobra.Command{
-		Use:   "exit-codes",
-		Short: "What the exit codes mean",
-		Long: fmt.Sprintf(`The exit codes of rath:
-
-  %-4d done
-  %-4d failed
-  %-4d wrong usage: an unknown command, flag or argument
-  %-4d a check failed, or a replay diverged
-  %-4d the model's server did not accept the key, or there is none
-  %-4d a budget was used up
-  %-4d a run needs a person's review
-  %-4d interrupted with Ctrl-C; the session was saved as far as it got`,
-			exitOK, exitFailed, exitUsage, exitCheck, exitAuth, exitBudget, exitReview, exitInterrupted),
-	}
-}
 
 // usageError is a mistake in the command line.
 type usageError struct{ err error }
@@ -70,6 +52,8 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &use):
 		return exitUsage
+	case unread(err):
+		return exitUnread
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &model) && model.Kind == llm.ErrAuth:
@@ -81,9 +65,12 @@ func exitCode(err error) int {
 func hintOf(err error) string {
 	var h interface{ Hint() string }
 	var use *usageError
+	var model *llm.Error
 	switch {
 	case errors.As(err, &h) && h.Hint() != "":
 		return h.Hint()
+	case errors.As(err, &model) && strings.HasPrefix(model.Model, "scripted:"):
+		return "the script says what this model does: add a reply, or take the error out"
 	case errors.As(err, &use):
 		return "rath --help, or rath COMMAND --help"
 	case errors.Is(err, context.DeadlineExceeded):
@@ -113,18 +100,14 @@ func (e told) Unwrap() error { return e.error }
 
 // report tells the user of an error: what failed and why, then what to do about it.
 func (a *app) report(err error) {
-	fmt.Fprintln(a.err, "rath: "+err.Error())
+	if unread(err) {
+		return
+	}
+	fmt.Fprintln(a.err, "rath: "+printable(err.Error()))
 	if hint := hintOf(err); hint != "" {
-		fmt.Fprintln(a.err, "hint: "+hint)
+		fmt.Fprintln(a.err, "hint: "+printable(hint))
 	}
 	if a.asJSON && !errors.As(err, new(told)) {
-		a.writeJSON(map[string]any{"error": problemOf(err)})
+		_ = a.writeJSON(map[string]any{"error": problemOf(err)}) // stderr has it
 	}
-}
-
-// writeJSON writes one line of JSON to stdout.
-func (a *app) writeJSON(v any) error {
-	enc := json.NewEncoder(a.out)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }

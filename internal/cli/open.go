@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/openrath-go/rath/internal/config"
 	"github.com/openrath-go/rath/llm"
@@ -23,7 +27,7 @@ import (
 // models opens the drivers by the scheme of a model's URL.
 var models = map[string]func(name string, p config.Provider) (llm.Model, error){
 	"offline":  func(string, config.Provider) (llm.Model, error) { return offline.New(), nil },
-	"scripted": func(name string, _ config.Provider) (llm.Model, error) { return scripted.Load(name) },
+	"scripted": func(name string, _ config.Provider) (llm.Model, error) { return loadScript(name) },
 	"openai": func(name string, p config.Provider) (llm.Model, error) {
 		m, err := openai.Open(name, &openai.Options{
 			APIKey: p.APIKey, BaseURL: p.BaseURL, APIVersion: p.APIVersion,
@@ -42,6 +46,17 @@ var models = map[string]func(name string, p config.Provider) (llm.Model, error){
 	},
 }
 
+func loadScript(file string) (llm.Model, error) {
+	m, err := scripted.Load(file)
+	if err == nil {
+		return m, nil
+	}
+	if errors.As(err, new(*fs.PathError)) {
+		err = &hinted{err, `--model scripted:FILE plays the replies in a file: {"replies":[{"text":"hello"}]}`}
+	}
+	return nil, err
+}
+
 // choice is the model that was chosen, and why.
 type choice struct {
 	scheme   string
@@ -55,24 +70,59 @@ type choice struct {
 func choose(c *config.Config, env config.Env, model, baseURL string) (choice, error) {
 	given := config.Provider{BaseURL: baseURL}
 	scheme, name, isURL := strings.Cut(model, ":")
+	var provider, why string
 	switch {
 	case isURL && models[scheme] != nil:
 		given.Kind, given.Model = scheme, name
-		p := c.Provider(providerOf(c, scheme), given, env)
-		return choice{scheme, p.Model, p, "--model"}, nil
+		provider, why = providerOf(c, scheme), "--model"
 	case isURL:
-		return choice{}, usage(fmt.Errorf("model %q: unknown scheme %q: the schemes are %s", model, scheme, strings.Join(schemes(), ", ")))
+		return choice{}, usage(&hinted{fmt.Errorf("--model %q: unknown scheme %q", model, scheme), "the schemes are " + strings.Join(schemes(), ", ")})
+	case model != "" && !c.HasProvider(model):
+		return choice{}, usage(&hinted{
+			fmt.Errorf("--model %s is no URL, and no provider of that name is configured", model),
+			"--model openai:" + model + ", or rath config set llm.providers." + model + ".model NAME",
+		})
 	case model != "":
-		if _, ok, _ := c.Get("llm.providers." + model + ".model"); !ok {
-			return choice{}, usage(fmt.Errorf("model %q is no URL such as openai:%s, and no provider of that name is configured", model, model))
-		}
-		p := c.Provider(model, given, env)
-		return choice{p.Kind, p.Model, p, "--model, llm.providers." + model}, nil
+		provider, why = model, "--model, llm.providers."+model
+	default:
+		provider, given.Kind, why = c.Default(env)
 	}
-	provider, kind, why := c.Default(env)
-	given.Kind = kind
-	p := c.Provider(provider, given, env)
-	return choice{kind, p.Model, p, why}, nil
+	p, err := c.Provider(provider, given, env)
+	if err != nil {
+		return choice{}, err
+	}
+	chosen := choice{p.Kind, p.Model, p, why}
+	return chosen, cmp.Or(chosen.checkName(model, provider), chosen.checkBaseURL())
+}
+
+// checkName wants a model's name. It may have come from the environment or the files.
+func (c choice) checkName(model, provider string) error {
+	switch {
+	case c.name != "" || c.scheme == "offline":
+		return nil
+	case strings.HasSuffix(model, ":"):
+		return usage(&hinted{fmt.Errorf("--model %q names no model", model), "use --model " + model + "NAME"})
+	}
+	return &hinted{fmt.Errorf("provider %q (%s) names no model", provider, c.why), "rath config set llm.providers." + provider + ".model NAME, or use --model " + c.scheme + ":NAME"}
+}
+
+func (c choice) checkBaseURL() error {
+	p, origin := c.provider, c.provider.Origins["base_url"]
+	if p.BaseURL == "" {
+		return nil
+	}
+	if origin == "flag" && (c.scheme == "offline" || c.scheme == "scripted") {
+		return usage(&hinted{fmt.Errorf("--base-url %s: the %s model asks no server", p.BaseURL, c.scheme), "name one that does, with --model openai:NAME"})
+	}
+	u, err := url.Parse(p.BaseURL)
+	if err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https") {
+		return nil
+	}
+	const form = "it looks like http://localhost:8000/v1"
+	if origin == "flag" {
+		return usage(&hinted{fmt.Errorf("--base-url %s is no http or https address", p.BaseURL), form})
+	}
+	return &hinted{fmt.Errorf("the base URL %q from %s is no http or https address", p.BaseURL, origin), form}
 }
 
 // providerOf is the configured provider whose settings a URL of a kind takes: the
@@ -97,10 +147,7 @@ func schemes() []string {
 func (c choice) open() (llm.Model, error) {
 	open := models[c.scheme]
 	if open == nil {
-		return nil, fmt.Errorf("provider kind %q: this program has no driver for it", c.scheme)
-	}
-	if c.name == "" && c.scheme != "offline" {
-		return nil, &hinted{fmt.Errorf("no model is named for %s", c.scheme), "use --model " + c.scheme + ":NAME"}
+		return nil, &hinted{fmt.Errorf("provider kind %q (%s): there is no driver for it", c.scheme, c.why), "the kinds are openai and anthropic, and many servers speak the protocol of one of them"}
 	}
 	return open(c.name, c.provider)
 }
@@ -110,18 +157,15 @@ func (c choice) params() llm.Params {
 }
 
 // openSandbox opens --sandbox; nil for "none".
-func openSandbox(ctx context.Context, url string) (*sandbox.Sandbox, error) {
-	scheme, rest, _ := strings.Cut(url, ":")
+func openSandbox(ctx context.Context, url string, opts *local.Options) (*sandbox.Sandbox, error) {
+	scheme, dir, _ := strings.Cut(url, ":")
 	switch scheme {
 	case "none":
 		return nil, nil
 	case "local":
-		if rest == "" {
-			rest = "."
-		}
-		return local.Open(ctx, rest, nil)
+		return local.Open(ctx, cmp.Or(dir, "."), opts)
 	}
-	return nil, usage(fmt.Errorf("sandbox %q: unknown scheme: use local:DIR, or none", url))
+	return nil, usage(fmt.Errorf("--sandbox %q: unknown scheme: use local:DIR, or none", url))
 }
 
 // chooseTools resolves --tools.
@@ -157,8 +201,11 @@ func textOrFile(value string) (string, error) {
 		return value, nil
 	}
 	data, err := os.ReadFile(name)
-	if errors.Is(err, os.ErrNotExist) {
+	if err == nil && !utf8.Valid(data) {
+		err = fmt.Errorf("%s is not text in UTF-8", name)
+	}
+	if err != nil {
 		return "", &hinted{fmt.Errorf("read --system: %w", err), "--system @FILE reads a file; to begin with an @, put the text into a file"}
 	}
-	return string(data), err
+	return string(data), nil
 }

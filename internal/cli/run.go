@@ -8,10 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/flow"
+	"github.com/openrath-go/rath/internal/config"
 	"github.com/openrath-go/rath/llm/offline"
+	"github.com/openrath-go/rath/sandbox"
+	"github.com/openrath-go/rath/sandbox/local"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store/jsonl"
 	"github.com/openrath-go/rath/tool"
@@ -24,6 +28,7 @@ type runFlags struct {
 	yes                                             bool
 	maxSteps                                        int
 	timeout                                         time.Duration
+	limits                                          sandbox.Limits
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -45,6 +50,9 @@ and is refused where there is none, unless --yes is given.`,
   rath run --session @ "And the lines?"`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(cmd.Flags().Changed); err != nil {
+				return usageOf(cmd, err)
+			}
 			return a.runAgent(cmd.Context(), f, args)
 		},
 	}
@@ -58,16 +66,35 @@ and is refused where there is none, unless --yes is given.`,
 	flags.BoolVar(&f.yes, "yes", false, "let tools change things without asking")
 	flags.IntVar(&f.maxSteps, "max-steps", flow.DefaultMaxSteps, "rounds of tool calls")
 	flags.DurationVar(&f.timeout, "timeout", 0, "end the run after this time (0: never)")
+	limitFlags(cmd, &f.limits)
 	return cmd
 }
 
+// check refuses what no run can be meant by. A flag that is given and empty is most
+// often a variable that is not set.
+func (f runFlags) check(given func(flag string) bool) error {
+	for _, flag := range []struct{ name, value string }{
+		{"model", f.model}, {"base-url", f.baseURL}, {"sandbox", f.sandbox}, {"session", f.session},
+	} {
+		if given(flag.name) && flag.value == "" {
+			return fmt.Errorf("--%s is empty: leave it out, or give it a value", flag.name)
+		}
+	}
+	switch {
+	case f.maxSteps < 1:
+		return errors.New("--max-steps must be at least 1")
+	case f.timeout < 0:
+		return fmt.Errorf("--timeout %v is less than nothing", f.timeout)
+	case f.limits.CPU < 0:
+		return fmt.Errorf("--max-cpu %v is less than nothing", f.limits.CPU)
+	}
+	return nil
+}
+
 func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
-	message, err := a.message(args)
+	message, err := a.message(ctx, args)
 	if err != nil {
 		return err
-	}
-	if f.maxSteps < 1 {
-		return usage(errors.New("--max-steps must be at least 1"))
 	}
 	home, c, err := a.home()
 	if err != nil {
@@ -85,38 +112,71 @@ func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
 	if err := sessions.Prepare(); err != nil {
 		return err // better now than after the model was paid
 	}
-	in, err := f.input(ctx, sessions, message)
+	in, err := f.input(sessions, message)
 	if err != nil {
 		return err
 	}
-	if sb := in.Sandbox(); sb != nil {
+	sb, err := f.openSandbox(ctx, c)
+	if err != nil {
+		return err
+	}
+	if sb != nil {
+		a.sandbox.Store(sb)
 		defer sb.Close()
 	}
 	if chosen.scheme == "offline" {
 		fmt.Fprintln(a.err, offline.Notice)
 	}
-	return a.forward(ctx, f, agent, in, sessions)
+	return a.forward(ctx, f, agent, in.To(sb), sessions)
 }
 
+// maxMessage is far more than any model reads.
+const maxMessage = 16 << 20
+
 // message joins the arguments; - is stdin.
-func (a *app) message(args []string) (string, error) {
+func (a *app) message(ctx context.Context, args []string) (string, error) {
 	var parts []string
 	for _, arg := range args {
-		if arg != "-" {
-			parts = append(parts, arg)
-			continue
+		if arg == "-" {
+			text, err := a.stdin(ctx)
+			if err != nil {
+				return "", err
+			}
+			arg = text
 		}
-		data, err := io.ReadAll(a.in)
+		parts = append(parts, arg)
+	}
+	message := strings.TrimRight(strings.Join(parts, " "), "\n")
+	switch {
+	case strings.TrimSpace(message) == "":
+		return "", usage(errors.New("the message is empty"))
+	case len(message) > maxMessage:
+		return "", usage(&hinted{fmt.Errorf("the message is longer than %d MiB", maxMessage>>20), fileInstead})
+	case !utf8.ValidString(message):
+		return "", usage(&hinted{errors.New("the message is not text in UTF-8"), fileInstead})
+	}
+	return message, nil
+}
+
+const fileInstead = "name a file of the workspace in the message: the agent can read it"
+
+// stdin reads stdin to its end, or to that of the run: a read cannot be asked to give up.
+func (a *app) stdin(ctx context.Context) (string, error) {
+	var text strings.Builder
+	read := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(&text, io.LimitReader(a.in, maxMessage+1))
+		read <- err
+	}()
+	select {
+	case err := <-read:
 		if err != nil {
 			return "", fmt.Errorf("read the message from stdin: %w", err)
 		}
-		parts = append(parts, string(data))
+		return text.String(), nil
+	case <-ctx.Done():
+		return "", fmt.Errorf("interrupted: read the message from stdin: %w", ctx.Err())
 	}
-	message := strings.TrimRight(strings.Join(parts, " "), "\n")
-	if strings.TrimSpace(message) == "" {
-		return "", usage(errors.New("the message is empty"))
-	}
-	return message, nil
 }
 
 func (f runFlags) agent(chosen choice) (*flow.Agent, error) {
@@ -138,12 +198,20 @@ func (f runFlags) agent(chosen choice) (*flow.Agent, error) {
 	return &flow.Agent{Prompt: prompt, Model: model, Params: chosen.params(), Tools: tools, MaxSteps: f.maxSteps}, nil
 }
 
-// input is the session to run on: a new one or a continued one, placed.
-func (f runFlags) input(ctx context.Context, sessions jsonl.Dir, message string) (session.Session, error) {
+// openSandbox opens where the tools run, with the user's keys out of their reach.
+func (f runFlags) openSandbox(ctx context.Context, c *config.Config) (*sandbox.Sandbox, error) {
+	if err := local.ProtectEnviron(); err != nil {
+		return nil, err
+	}
+	return openSandbox(ctx, f.sandbox, &local.Options{Policy: sandbox.Policy{Limits: f.limits}, Hidden: c.Files()})
+}
+
+// input is the session to run on: a new one or a continued one.
+func (f runFlags) input(sessions jsonl.Dir, message string) (session.Session, error) {
 	user := session.User(session.Text(message))
 	in := session.New(user)
 	if f.session != "" {
-		before, err := sessions.Load(f.session)
+		before, err := load(sessions, f.session)
 		if err != nil {
 			return in, err
 		}
@@ -153,8 +221,7 @@ func (f runFlags) input(ctx context.Context, sessions jsonl.Dir, message string)
 		}
 		in = before.Append(append(chunks, user)...)
 	}
-	sb, err := openSandbox(ctx, f.sandbox)
-	return in.To(sb), err
+	return in, nil
 }
 
 // forward runs the agent, records what happens, and shows it.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -27,7 +28,12 @@ func (a *app) lsCommand() *cobra.Command {
 		Use:   "ls",
 		Short: "List sessions, the newest last",
 		Args:  cobra.NoArgs,
-		RunE:  func(*cobra.Command, []string) error { return a.ls(all, limit) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if limit < 0 {
+				return usageOf(cmd, fmt.Errorf("--limit %d is less than nothing", limit))
+			}
+			return a.ls(all, limit)
+		},
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "also what users wrote and agents were told, which are sessions too")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 20, "how many of the newest (0: all)")
@@ -56,7 +62,7 @@ func (a *app) ls(all bool, limit int) error {
 		return err
 	}
 	var rows []summary
-	for i := len(infos) - 1; i >= 0 && (limit <= 0 || len(rows) < limit); i-- {
+	for i := len(infos) - 1; i >= 0 && (limit == 0 || len(rows) < limit); i-- {
 		if row, ok := summarise(infos[i], all); ok {
 			rows = append([]summary{row}, rows...)
 		}
@@ -75,9 +81,22 @@ func (a *app) ls(all bool, limit int) error {
 		if r.Partial {
 			state += " (partial)"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", r.ID, r.Time.Local().Format("2006-01-02 15:04:05"), state, r.Chunks, printable(oneLine(r.Text+r.Problem, 40)))
+		text := oneLine(r.Text, 40)
+		if r.Problem != "" {
+			state, text = "unreadable", oneLine(r.Problem, 400)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", r.ID, when(r.Time, time.DateTime), state, r.Chunks, prose(text))
 	}
 	return w.Flush()
+}
+
+// when is a time as the user's clock has it; what is the same whenever it is made, as a
+// prompt is, has none.
+func when(t time.Time, layout string) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format(layout)
 }
 
 // summarise reads a file; one that cannot be read is shown with its problem.
@@ -114,9 +133,9 @@ func (a *app) show(id string) error {
 	}
 	info, err := dir.Find(id)
 	if err != nil {
-		return &hinted{err, hintOr(err, "rath ls lists the sessions")}
+		return findHint(err)
 	}
-	s, err := dir.Load(info.ID.String())
+	s, err := load(dir, info.ID.String())
 	if err != nil {
 		return err
 	}
@@ -134,36 +153,46 @@ func (a *app) show(id string) error {
 	return nil
 }
 
-func hintOr(err error, hint string) string {
-	if h := hintOf(err); h != "" {
-		return h
+// load reads a session that the user has named.
+func load(dir jsonl.Dir, id string) (session.Session, error) {
+	s, err := dir.Load(id)
+	return s, findHint(err)
+}
+
+func findHint(err error) error {
+	switch {
+	case err == nil || hintOf(err) != "":
+		return err
+	case errors.Is(err, jsonl.ErrNotFound):
+		return &hinted{err, "rath ls lists the sessions"}
 	}
-	return hint
+	return &hinted{err, "the file is no whole session: rath ls lists the others"}
 }
 
 func printSession(w io.Writer, s session.Session, partial bool) {
+	line := func(format string, args ...any) { fmt.Fprintln(w, prose(fmt.Sprintf(format, args...))) }
 	l, u := s.Lineage(), s.Usage()
 	state := ""
 	if partial {
 		state = " (partial)"
 	}
-	fmt.Fprintf(w, "session %s%s\n", s.ID(), state)
-	fmt.Fprintf(w, "made    %s by %s %s\n", l.Time.Local().Format(time.RFC3339), l.Op, l.Path)
+	line("session %s%s", s.ID(), state)
+	line("made    %s by %s %s", when(l.Time, time.RFC3339), l.Op, l.Path)
 	for _, p := range l.Parents {
-		fmt.Fprintf(w, "parent  %s (%s)\n", p.ID, p.Role)
+		line("parent  %s (%s)", p.ID, p.Role)
 	}
 	for _, e := range l.Extras {
-		fmt.Fprintf(w, "note    %s: %s\n", e.Key, printable(oneLine(e.Value, 300)))
+		line("note    %s: %s", e.Key, oneLine(e.Value, 300))
 	}
 	if p := s.Placement(); p.Backend != "" {
-		fmt.Fprintf(w, "place   %s:%s (%s)\n", p.Backend, p.Spec.WorkingDir, p.Level)
+		line("place   %s:%s (%s)", p.Backend, p.Spec.WorkingDir, p.Level)
 	}
-	fmt.Fprintf(w, "usage   %d+%d tokens in %d calls, cost %s\n", u.Input, u.Output, u.Calls, u.Cost)
-	fmt.Fprintf(w, "digest  %s\n", s.Digest())
+	line("usage   %d+%d tokens in %d calls, cost %s", u.Input, u.Output, u.Calls, u.Cost)
+	line("digest  %s", s.Digest())
 	for i, c := range s.All() {
-		fmt.Fprintf(w, "\n[%d] %s\n", i, chunkTitle(c))
-		for _, line := range chunkLines(c) {
-			fmt.Fprintln(w, "    "+printable(line))
+		line("\n[%d] %s", i, chunkTitle(c))
+		for _, text := range chunkLines(c) {
+			line("    %s", text)
 		}
 	}
 }

@@ -13,8 +13,6 @@ func (a *app) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config",
 		Short: "Read and change the settings in the OpenRath home",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().BoolVar(&origin, "origin", false, "also show where a value comes from")
 	cmd.AddCommand(
@@ -30,7 +28,7 @@ func (a *app) configCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return c.Set(args[0], args[1])
+				return keyed(c.Set(args[0], args[1]))
 			},
 		},
 		&cobra.Command{
@@ -52,12 +50,20 @@ func (a *app) configGet(key string, origin bool) error {
 	}
 	v, ok, err := c.Get(key)
 	if err != nil {
-		return err
+		return keyed(err)
 	}
 	if !ok {
 		return &hinted{errors.New(key + " is not set"), "rath config set " + key + " VALUE"}
 	}
 	return a.printValue(v, v.Text, origin)
+}
+
+// keyed makes a usage error of a key that there is not.
+func keyed(err error) error {
+	if errors.Is(err, config.ErrUnknownKey) {
+		return usage(err)
+	}
+	return err
 }
 
 func (a *app) configList(origin bool) error {

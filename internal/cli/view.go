@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/openrath-go/rath/flow"
 	"github.com/openrath-go/rath/session"
@@ -29,7 +28,7 @@ func (v *view) observe(e flow.Event) {
 	defer v.mu.Unlock()
 	if v.a.asJSON {
 		if line := jsonEvent(e); line != nil {
-			_ = v.a.writeJSON(line) // a reader that is gone does not stop the run
+			_ = v.a.writeJSON(line) // a reader that is gone does not stop the run: a.out remembers
 		}
 		return
 	}
@@ -39,7 +38,7 @@ func (v *view) observe(e flow.Event) {
 			v.note("33", "retry", fmt.Sprintf("%v; attempt %d in %v", e.Attempt.Error, e.Attempt.Number+1, e.Attempt.Wait.Round(time.Millisecond)))
 		}
 		if e.Text != "" && v.a.terminal.out {
-			fmt.Fprint(v.a.out, printable(e.Text))
+			fmt.Fprint(v.a.out, prose(e.Text))
 			v.midLine = !strings.HasSuffix(e.Text, "\n")
 		}
 	case flow.Reply:
@@ -106,23 +105,4 @@ func (v *view) note(color, word, text string) {
 		word = "\x1b[" + color + "m" + word + "\x1b[0m"
 	}
 	fmt.Fprintln(v.a.err, word+": "+printable(text))
-}
-
-// printable takes from a model's or tool's text what could control the terminal.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || !unicode.IsControl(r) {
-			return r
-		}
-		return '\uFFFD'
-	}, text)
-}
-
-// oneLine shortens a text to one line of at most n bytes.
-func oneLine(text string, n int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > n {
-		text = strings.ToValidUTF8(text[:n], "") + "…"
-	}
-	return text
 }

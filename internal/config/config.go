@@ -37,11 +37,14 @@ func Load(home string) (*Config, error) {
 // File returns where the settings are.
 func (c *Config) File() string { return filepath.Join(c.home, "config.json") }
 
+// Files returns the files that may hold keys. They need not exist.
+func (c *Config) Files() []string { return []string{c.File(), c.credentialsFile()} }
+
 func (c *Config) credentialsFile() string { return filepath.Join(c.home, "credentials.json") }
 
 // Warnings tells of files with keys that others can read.
 func (c *Config) Warnings() (warnings []string) {
-	for _, file := range []string{c.File(), c.credentialsFile()} {
+	for _, file := range c.Files() {
 		info, err := os.Stat(file)
 		if err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 			warnings = append(warnings, fmt.Sprintf("%s can be read by others: chmod 600 %s", file, file))
@@ -88,8 +91,11 @@ func keyOf(key string) (path []string, kind string, err error) {
 			return append(path, name, strings.TrimPrefix(after, ".")), k.kind, nil
 		}
 	}
-	return nil, "", &Error{File: "key " + key, Err: errors.New("there is no such key"), hint: "the keys are " + keys()}
+	return nil, "", &Error{File: fmt.Sprintf("key %q", key), Err: ErrUnknownKey, hint: "the keys are " + keys()}
 }
+
+// ErrUnknownKey is what the error of a key wraps that no setting has.
+var ErrUnknownKey = errors.New("there is no such key")
 
 func keys() string {
 	names := make([]string, len(known))
@@ -104,6 +110,12 @@ type Value struct {
 	Key    string
 	Text   string // secrets are redacted
 	Origin string // a file of the home
+}
+
+// HasProvider reports whether there are settings for a provider.
+func (c *Config) HasProvider(name string) bool {
+	v, _ := c.find([]string{"llm", "providers", name})
+	return v.Kind() == '{'
 }
 
 // Get returns a setting; false if it is not set.
@@ -166,7 +178,7 @@ func (c *Config) Set(key, text string) error {
 	}
 	v, err := valueOf(text, kind)
 	if err != nil {
-		return &Error{File: c.File(), Key: key, Err: err}
+		return &Error{File: c.File(), Key: key, Err: err, hint: "give it " + forms[kind]}
 	}
 	if kind != "secret" {
 		return c.change(&c.config, c.File(), path, v)
@@ -189,6 +201,13 @@ func (c *Config) change(file *jsontext.Value, name string, path []string, v json
 		return &Error{File: name, Key: strings.Join(path, "."), Err: err}
 	}
 	return save(name, *file)
+}
+
+// forms are what the values look like that can be wrong.
+var forms = map[string]string{
+	"number": "a number such as 0.5",
+	"list":   `words, or a JSON list such as ["npx","server"]`,
+	"object": `a JSON object such as {"NAME":"value"}`,
 }
 
 func valueOf(text, kind string) (jsontext.Value, error) {

@@ -140,7 +140,7 @@ func TestSecretsAreSplitOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p := c.Provider("main.one", Provider{}, env()); p.APIKey != "sk-new-secret-2" || !strings.HasSuffix(p.Origins["api_key"], "credentials.json") {
+	if p, err := c.Provider("main.one", Provider{}, env()); err != nil || p.APIKey != "sk-new-secret-2" || !strings.HasSuffix(p.Origins["api_key"], "credentials.json") {
 		t.Errorf("%+v", p)
 	}
 	for _, v := range c.List() {
@@ -160,14 +160,107 @@ func TestProviderOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := c.Provider("main.one", Provider{Model: "flag-model"}, env("OPENAI_API_KEY", "env-key", "OPENAI_DEFAULT_MODEL", "env-model"))
-	if p.Model != "flag-model" || p.APIKey != "env-key" || p.BaseURL != "http://c/v1" || *p.Temperature != 0.2 || p.MaxTokens != 100 {
+	p, err := c.Provider("main.one", Provider{Model: "flag-model"}, env("OPENAI_API_KEY", "env-key", "OPENAI_DEFAULT_MODEL", "env-model"))
+	if err != nil || p.Model != "flag-model" || p.APIKey != "env-key" || p.BaseURL != "http://c/v1" || *p.Temperature != 0.2 || p.MaxTokens != 100 {
 		t.Errorf("%+v", p)
 	}
 	if p.Origins["model"] != "flag" || p.Origins["api_key"] != "OPENAI_API_KEY" || !strings.HasSuffix(p.Origins["base_url"], "config.json") {
 		t.Errorf("%v", p.Origins)
 	}
-	if p := c.Provider("claude", Provider{}, env("ANTHROPIC_API_KEY", "a", "OPENAI_API_KEY", "o")); p.Kind != "anthropic" || p.Model != "opus" || p.APIKey != "a" {
+	if p, err := c.Provider("claude", Provider{}, env("ANTHROPIC_API_KEY", "a", "OPENAI_API_KEY", "o")); err != nil || p.Kind != "anthropic" || p.Model != "opus" || p.APIKey != "a" {
+		t.Errorf("%+v", p)
+	}
+}
+
+// A folder may bring a server and a key, but no server for the user's key.
+func TestForeignServer(t *testing.T) {
+	const evil = `{"llm":{"providers":{"p":{"model":"m","base_url":"https://evil.example/v1"}}}}`
+	withKey := strings.Replace(evil, `"model"`, `"api_key":"theirs","model"`, 1)
+	key := []string{"OPENAI_API_KEY", "mine"}
+	for _, test := range []struct {
+		name   string
+		config string
+		given  Provider
+		env    []string
+		refuse bool
+	}{
+		{name: "the key is the user's", config: evil, env: key, refuse: true},
+		{name: "no key", config: evil},
+		{name: "their own key", config: withKey},
+		{name: "their own key, which the user's stands above", config: withKey, env: key, refuse: true},
+		{name: "the user named the server", config: evil, env: key, given: Provider{BaseURL: "https://evil.example/v1"}},
+		{name: "the environment names the server", config: evil, env: append(key, "OPENAI_BASE_URL", "https://good.example")},
+		{name: "the user chose the folder", config: evil, env: append(key, "OPENRATH_HOME", ".openrath")},
+		{name: "this machine", config: strings.Replace(evil, "evil.example", "127.0.0.1:8000", 1), env: key},
+		{name: "this machine by name", config: strings.Replace(evil, "evil.example", "localhost:8000", 1), env: key},
+		{name: "not this machine", config: strings.Replace(evil, "evil.example", "localhost.evil.example", 1), env: key, refuse: true},
+		{name: "the official server", config: strings.Replace(evil, "evil.example", "api.openai.com", 1), env: key},
+		{name: "the official server in the clear", config: strings.Replace(evil, "https://evil.example", "http://api.openai.com", 1), env: key, refuse: true},
+		{name: "the official server as a user name", config: strings.Replace(evil, "evil", "api.openai.com@evil", 1), env: key, refuse: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			if err := os.Mkdir(".openrath", 0o700); err != nil {
+				t.Fatal(err)
+			}
+			put(t, ".openrath", "config.json", test.config)
+			env := env(append(test.env, "HOME", t.TempDir())...)
+			_, err := loadHome(t, env).Provider("p", test.given, env)
+			var e *Error
+			if refused := errors.As(err, &e) && e.Hint() != ""; refused != test.refuse {
+				t.Errorf("refused: %t, want %t: %v", refused, test.refuse, err)
+			}
+		})
+	}
+}
+
+func loadHome(t *testing.T, env Env) *Config {
+	t.Helper()
+	dir, _, err := Home(env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// In the user's own folder ./.openrath is the user's home, not somebody's.
+func TestOwnFolderIsTrusted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(".openrath", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	put(t, ".openrath", "config.json", full)
+	env := env("HOME", dir, "OPENAI_API_KEY", "mine")
+	if _, origin, err := Home(env); origin != "~/.openrath" || err != nil {
+		t.Error(origin, err)
+	}
+	if p, err := loadHome(t, env).Provider("main.one", Provider{}, env); err != nil || p.APIKey != "mine" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// A link in the folder may lead to the user's credentials.
+func TestLinkedKeyIsNotTheFolders(t *testing.T) {
+	user := t.TempDir()
+	put(t, user, "credentials.json", `{"llm":{"providers":{"p":{"api_key":"mine"}}}}`)
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir(".openrath", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	put(t, ".openrath", "config.json", `{"llm":{"providers":{"p":{"base_url":"https://evil.example"}}}}`)
+	if err := os.Symlink(filepath.Join(user, "credentials.json"), ".openrath/credentials.json"); err != nil {
+		t.Skip(err)
+	}
+	env := env("HOME", user)
+	if p, err := loadHome(t, env).Provider("p", Provider{}, env); err == nil {
 		t.Errorf("%+v", p)
 	}
 }
@@ -178,14 +271,14 @@ func TestAzure(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := []string{"OPENAI_API_KEY", "o", "AZURE_API_KEY", "az2"}
-	old := c.Provider("", Provider{}, env(append(keys, "AZURE_OPENAI_ENDPOINT", "https://r.openai.azure.com/openai", "AZURE_OPENAI_API_KEY", "az1")...))
-	if old.APIKey != "az1" || old.APIVersion != "2024-10-21" || old.Origins["api_version"] != "default" {
+	old, err := c.Provider("", Provider{}, env(append(keys, "AZURE_OPENAI_ENDPOINT", "https://r.openai.azure.com/openai", "AZURE_OPENAI_API_KEY", "az1")...))
+	if err != nil || old.APIKey != "az1" || old.APIVersion != "2024-10-21" || old.Origins["api_version"] != "default" {
 		t.Errorf("%+v", old)
 	}
-	if v1 := c.Provider("", Provider{BaseURL: "https://r.openai.azure.com/openai/v1/"}, env(keys...)); v1.APIKey != "az2" || v1.APIVersion != "" {
+	if v1, err := c.Provider("", Provider{BaseURL: "https://r.openai.azure.com/openai/v1/"}, env(keys...)); err != nil || v1.APIKey != "az2" || v1.APIVersion != "" {
 		t.Errorf("%+v", v1)
 	}
-	if other := c.Provider("", Provider{BaseURL: "https://evil.example/x.azure.com"}, env(keys...)); other.APIKey != "o" {
+	if other, err := c.Provider("", Provider{BaseURL: "https://evil.example/x.azure.com"}, env(keys...)); err != nil || other.APIKey != "o" {
 		t.Errorf("an Azure key for another host: %+v", other)
 	}
 }

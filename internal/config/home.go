@@ -13,6 +13,13 @@ import (
 // Env looks up an environment variable; it is injected so that tests need no real one.
 type Env func(name string) string
 
+// What may choose the home.
+const (
+	originEnv     = "OPENRATH_HOME"
+	originWorkDir = "./.openrath"
+	originUser    = "~/.openrath"
+)
+
 // Home returns the OpenRath home and what chose it: $OPENRATH_HOME, ./.openrath where
 // that is a folder, or ~/.openrath. It need not exist.
 func Home(env Env) (dir, origin string, err error) {
@@ -21,19 +28,31 @@ func Home(env Env) (dir, origin string, err error) {
 			return "", "", &Error{File: dir, Err: errors.New("OPENRATH_HOME is not a folder"), hint: "set OPENRATH_HOME to a folder, or unset it"}
 		}
 		dir, err := filepath.Abs(dir)
-		return dir, "OPENRATH_HOME", err
+		return dir, originEnv, err
 	}
-	if info, err := os.Stat(".openrath"); err == nil && info.IsDir() {
+	user, userErr := userHome(env)
+	if here, err := os.Stat(".openrath"); err == nil && here.IsDir() {
+		if own, err := os.Stat(user); userErr == nil && err == nil && os.SameFile(here, own) {
+			return user, originUser, nil
+		}
 		dir, err := filepath.Abs(".openrath")
-		return dir, "./.openrath", err
+		return dir, originWorkDir, err
 	}
+	if userErr != nil {
+		return "", "", &Error{File: originUser, Err: userErr, hint: "set OPENRATH_HOME to a folder"}
+	}
+	return user, originUser, nil
+}
+
+func userHome(env Env) (string, error) {
 	user := env("HOME")
 	if user == "" {
+		var err error
 		if user, err = os.UserHomeDir(); err != nil {
-			return "", "", &Error{File: "~/.openrath", Err: err, hint: "set OPENRATH_HOME to a folder"}
+			return "", err
 		}
 	}
-	return filepath.Join(user, ".openrath"), "~/.openrath", nil
+	return filepath.Join(user, ".openrath"), nil
 }
 
 // Error says what is wrong with a file of the home.

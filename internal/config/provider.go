@@ -29,8 +29,9 @@ func IsAzure(baseURL string) bool {
 const azureVersion = "2024-10-21"
 
 // Provider returns the settings for a provider of the configuration, by name, or for a
-// kind without one: what is given, above the environment, above the files.
-func (c *Config) Provider(name string, given Provider, env Env) Provider {
+// kind without one: what is given, above the environment, above the files. The error
+// is an [*Error]: a key of the user's that the server must not get.
+func (c *Config) Provider(name string, given Provider, env Env) (Provider, error) {
 	p := Provider{Origins: map[string]string{}}
 	at := []string{"llm", "providers", name}
 	p.Kind, _ = c.text(append(at, "provider_kind")...)
@@ -80,7 +81,7 @@ func (c *Config) Provider(name string, given Provider, env Env) Provider {
 		set("model", &p.Model, flag(given.Model), file("model"))
 	}
 	c.numbers(&p, at)
-	return p
+	return p, c.guard(name, p, env)
 }
 
 type source struct{ value, origin string }

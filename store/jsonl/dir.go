@@ -1,6 +1,7 @@
 package jsonl
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -97,14 +98,18 @@ func (d Dir) List() ([]Info, error) {
 }
 
 // Find returns the session of an id, of a unique beginning of one, or for "@" the
-// newest.
+// newest that has a header: what something else left in the folder is passed over.
 func (d Dir) Find(id string) (Info, error) {
 	infos, err := d.List()
 	if err != nil {
 		return Info{}, err
 	}
-	if id == "@" && len(infos) > 0 {
-		return infos[len(infos)-1], nil
+	if id == "@" {
+		for _, info := range slices.Backward(infos) {
+			if hasHeader(info.Path) {
+				return info, nil
+			}
+		}
 	}
 	var found []Info
 	for _, info := range infos {
@@ -213,10 +218,39 @@ func (l loader) parents(f *File) (parents []session.Session) {
 
 // Open reads a file.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := open(path)
 	if err != nil {
 		return nil, fmt.Errorf("read session: %w", err)
 	}
 	defer f.Close()
 	return Read(f, path)
+}
+
+// open opens a regular file only: a pipe would keep the reader waiting.
+func open(path string) (*os.File, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}
+
+var errNotRegular = errors.New("it is no regular file")
+
+// hasHeader reports whether a file begins as a session's does.
+func hasHeader(path string) bool {
+	f, err := open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	first, err := bufio.NewReader(f).ReadBytes('\n')
+	if err != nil {
+		return false
+	}
+	_, err = (*File)(nil).add(first)
+	return err == nil
 }

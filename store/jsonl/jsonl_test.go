@@ -263,6 +263,40 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// The last session is found whatever else lies newer in the folder; by its name it is
+// said what is wrong with it.
+func TestFindLastPassesOver(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"empty":      func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"cut header": func(path string) error { return os.WriteFile(path, []byte(`{"record_type":"hea`), 0o600) },
+		"no header":  func(path string) error { return os.WriteFile(path, []byte("{\"record_type\":\"chunk\"}\n"), 0o600) },
+		"folder":     func(path string) error { return os.Mkdir(path, 0o700) },
+		"dead link":  func(path string) error { return os.Symlink("nowhere", path) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := Dir(t.TempDir())
+			s := session.FromUser("a")
+			other, _ := session.NewID()
+			if err := Save(string(dir), s, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			old := filepath.Join(string(dir), s.ID().String()+Suffix)
+			if err := os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+			if err := spoil(filepath.Join(string(dir), other.String()+Suffix)); err != nil {
+				t.Skip(err)
+			}
+			if info, err := dir.Find("@"); info.ID != s.ID() || err != nil {
+				t.Error(info, err)
+			}
+			if _, err := dir.Load(other.String()); err == nil || errors.Is(err, ErrNotFound) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestUnwritable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

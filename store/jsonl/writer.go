@@ -26,7 +26,7 @@ func (e *WriteError) Hint() string {
 	if errors.Is(e.Err, fs.ErrPermission) || errors.Is(e.Err, errReadOnly) {
 		return "make the folder writable, or choose another with OPENRATH_HOME"
 	}
-	return "check the disk that holds the OpenRath home"
+	return "check the disk that holds the OpenRath home, or choose another with OPENRATH_HOME"
 }
 
 // writeError keeps of a path error what went wrong: the file is named already.

@@ -1,0 +1,53 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+)
+
+// guard keeps a key of the user's own from a server that the working directory chose: a
+// cloned repository can bring a ./.openrath with a base_url, and would get the key. A
+// key that lies beside the base_url may go there, and so may any where the user has set
+// OPENRATH_HOME to the folder, or where the server is none of the folder's.
+func (c *Config) guard(name string, p Provider, env Env) error {
+	home, origin, err := Home(env)
+	chosenHere := err == nil && origin == originWorkDir && home == c.home && c.isFile(p.Origins["base_url"])
+	if p.APIKey == "" || !chosenHere || c.holds(p.Origins["api_key"]) || harmless(p) {
+		return nil
+	}
+	return &Error{
+		File: p.Origins["base_url"], Key: "llm.providers." + name + ".base_url",
+		Err:  fmt.Errorf("the working directory chose the server %s, which must not get the key from %s", p.BaseURL, p.Origins["api_key"]),
+		hint: "if you trust the server, name it with --base-url; if you trust the folder, set OPENRATH_HOME=" + c.home,
+	}
+}
+
+func (c *Config) isFile(origin string) bool { return slices.Contains(c.Files(), origin) }
+
+// holds reports whether a value's origin is a file that lies in the home itself: a
+// symbolic link could lead to the user's own.
+func (c *Config) holds(origin string) bool {
+	if !c.isFile(origin) {
+		return false
+	}
+	info, err := os.Lstat(origin)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// officialHosts get a key of their kind anyway.
+var officialHosts = map[string]string{"openai": "api.openai.com", "anthropic": "api.anthropic.com"}
+
+// harmless reports whether the server is on this machine, where a repository has none
+// waiting, or the kind's own.
+func harmless(p Provider) bool {
+	u, err := url.Parse(p.BaseURL)
+	if err != nil {
+		return false
+	}
+	host := u.Hostname()
+	return host == "localhost" || net.ParseIP(host).IsLoopback() ||
+		u.Scheme == "https" && host == officialHosts[p.Kind]
+}
