@@ -7,9 +7,10 @@ import (
 	"github.com/openrath-go/rath/session"
 )
 
-// Approver decides whether a call may run. It is asked, one call at a time, about every
-// call of a tool that is not ReadOnly or that has Approval set. An error stops the
-// agent.
+// Approver decides whether a call may run. It is asked about every call of a tool that
+// is not ReadOnly or that has Approval set: one call of a reply at a time, before any of
+// them runs. It must be safe for concurrent use, because agents that run in parallel ask
+// at the same time. An error stops the agent.
 type Approver func(ctx context.Context, t *Tool, call session.Call) (Decision, error)
 
 // Decision is an approver's answer. The zero value refuses.
@@ -31,10 +32,16 @@ func WithApprover(ctx context.Context, a Approver) context.Context {
 	return context.WithValue(ctx, approverKey{}, a)
 }
 
+// ApproverOf returns who decides in a context, nil if nobody does.
+func ApproverOf(ctx context.Context) Approver {
+	a, _ := ctx.Value(approverKey{}).(Approver)
+	return a
+}
+
 // approve asks for a decision if the call needs one. It is an effect: a resumed or
 // replayed run does not ask again.
 func approve(ctx context.Context, t *Tool, call session.Call) (Decision, error) {
-	approver, _ := ctx.Value(approverKey{}).(Approver)
+	approver := ApproverOf(ctx)
 	switch {
 	case t.Class == effect.ReadOnly && !t.Approval, approver == nil && !t.Approval:
 		return Decision{Allow: true}, nil
@@ -42,5 +49,18 @@ func approve(ctx context.Context, t *Tool, call session.Call) (Decision, error) 
 		return Decision{Reason: "it needs an approval, and nobody is there to give it"}, nil
 	}
 	return effect.Do(ctx, effect.Call{Kind: "approval", Name: t.Name, Input: &call, Class: effect.ReadOnly},
-		func(ctx context.Context) (Decision, error) { return approver(ctx, t, call) })
+		func(ctx context.Context) (Decision, error) { return ask(ctx, approver, t, call) })
+}
+
+// ask has the approver decide. One that panics refuses.
+func ask(ctx context.Context, approver Approver, t *Tool, call session.Call) (Decision, error) {
+	var refused error
+	d, panicked := guard(ctx, t, "the approver", func() (d Decision, _ error) {
+		d, refused = approver(ctx, t, call)
+		return d, nil
+	})
+	if panicked != nil {
+		return Decision{Reason: panicked.Error()}, nil
+	}
+	return d, refused
 }

@@ -12,7 +12,7 @@ import (
 type invocation struct {
 	session session.Session
 	call    session.Call
-	ticket  *ticket
+	ticket  *ticket // the call's own, or that of the call that it is made in
 }
 
 type invocationKey struct{}

@@ -2,7 +2,12 @@ package tool
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"strings"
 
 	"github.com/openrath-go/rath/session"
@@ -48,6 +53,14 @@ func Interrupted(call session.Call) session.Chunk {
 	}.Chunk(call, session.Interrupted)
 }
 
+func failureOf(name string, err error) Failure {
+	var own *Failure
+	if errors.As(err, &own) {
+		return *own
+	}
+	return Failure{Kind: KindException, Message: name + " failed", Detail: err.Error()}
+}
+
 func answer(call session.Call, outcome session.Outcome) session.Answer {
 	return session.Answer{CallID: call.ID, Tool: call.Name, Outcome: outcome}
 }
@@ -61,4 +74,16 @@ func encode(v any) (string, error) {
 		return "", err
 	}
 	return strings.TrimSuffix(b.String(), "\n"), nil
+}
+
+// guard turns a panic of a function that is not ours into an error: one bad tool must not
+// end the program.
+func guard[T any](ctx context.Context, t *Tool, what string, fn func() (T, error)) (out T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			slog.ErrorContext(ctx, what+" panicked", "tool", t.Name, "panic", p, "stack", string(debug.Stack()))
+			err = fmt.Errorf("%s panicked: %v", what, p)
+		}
+	}()
+	return fn()
 }

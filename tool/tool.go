@@ -33,6 +33,12 @@ type Tool struct {
 	Class effect.Class
 	// Locks names what a call holds while it runs. nil: a ReadOnly tool holds nothing,
 	// any other holds everything, alone.
+	//
+	// It is asked when no call that holds everything runs any more, so that symbolic links
+	// lead where the call will find them; a tool that can change where they lead must hold
+	// everything. A tool whose Run dispatches calls holds its own locks meanwhile, and
+	// those calls do not wait for it. They fail where waiting for another call would be a
+	// deadlock, and where they need everything and the tool has locked only a part.
 	Locks func(ctx context.Context, arguments json.RawMessage) ([]Lock, error)
 	// Timeout ends a call's context. Zero: no limit of its own.
 	Timeout time.Duration

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,7 +21,6 @@ import (
 	"github.com/openrath-go/rath/sandbox/local"
 	"github.com/openrath-go/rath/session"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 )
 
 func TestMain(m *testing.M) {
@@ -202,7 +203,9 @@ func timeline(t *testing.T, locks map[string][]Lock, names ...string) map[string
 			time.Sleep(time.Second)
 			return name, nil
 		})
-		x.Locks = func(context.Context, json.RawMessage) ([]Lock, error) { return locks[name], nil }
+		if l, ok := locks[name]; ok {
+			x.Locks = func(context.Context, json.RawMessage) ([]Lock, error) { return l, nil }
+		}
 		tools, calls = append(tools, x), append(calls, call(name, `{"text":""}`))
 	}
 	chunks, err := run(t, tools, calls...)
@@ -224,11 +227,48 @@ func TestLocksOrderCalls(t *testing.T) {
 			"write other": {WriteFile("dir2")},
 			"everything":  {Everything()},
 			"after":       {ReadFile("dir/a")},
-		}, "write a", "write b", "read a", "read dir", "write other", "everything", "after", "free")
+			"also after":  {ReadFile("dir/b")},
+			"none":        {},
+		}, "write a", "write b", "read a", "read dir", "write other", "everything", "after", "also after", "none", "free")
 		s := time.Second
-		want := map[string]time.Duration{"write a": 0, "write b": 0, "write other": 0, "free": 0, "read a": s, "read dir": s, "everything": 2 * s, "after": 3 * s}
+		want := map[string]time.Duration{
+			"write a": 0, "write b": 0, "write other": 0, "free": 0, "read a": s, "read dir": s,
+			"everything": 2 * s, "after": 3 * s, "also after": 3 * s, "none": 3 * s,
+		}
 		if diff := cmp.Diff(want, at); diff != "" {
 			t.Error(diff)
+		}
+	})
+}
+
+// A file is locked under the name that it has when the call runs: what an earlier call
+// did to a link counts.
+func TestLocksFollowLinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin, at, link := time.Now(), map[string]time.Duration{}, "old"
+		var mu sync.Mutex
+		work := func(name string, locks func() []Lock, done func()) *Tool {
+			x := New(name, "", func(context.Context, input) (string, error) {
+				mu.Lock()
+				at[name] = time.Since(begin)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				done()
+				return "", nil
+			})
+			x.Locks = func(context.Context, json.RawMessage) ([]Lock, error) { return locks(), nil }
+			return x
+		}
+		nothing := func() {}
+		_, err := run(t, Set{
+			work("shell", func() []Lock { return []Lock{Everything()} }, func() { link = "new" }),
+			work("link", func() []Lock { return []Lock{WriteFile(link)} }, nothing),
+			work("new", func() []Lock { return []Lock{WriteFile("new")} }, nothing),
+			work("old", func() []Lock { return []Lock{WriteFile("old")} }, nothing),
+		}, call("shell", `{"text":""}`), call("link", `{"text":""}`), call("new", `{"text":""}`), call("old", `{"text":""}`))
+		want := map[string]time.Duration{"shell": 0, "link": time.Second, "new": 2 * time.Second, "old": time.Second}
+		if diff := cmp.Diff(want, at); diff != "" || err != nil {
+			t.Error(diff, err)
 		}
 	})
 }
@@ -250,38 +290,72 @@ func TestUnmarkedMutatingToolRunsAlone(t *testing.T) {
 	}
 }
 
-// Two agents on one sandbox respect each other's locks.
-func TestLocksAreSharedBySandbox(t *testing.T) {
-	sb, err := local.Open(t.Context(), t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
+// Agents respect each other's locks if they work in one workspace, or in one that is
+// inside the other.
+func TestLocksAreSharedByWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	for _, sub := range []string{"sub", "other"} {
+		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
-	defer sb.Close()
-	var running, most atomic.Int32
-	work := New("work", "", func(context.Context, input) (string, error) {
-		most.Store(max(most.Load(), running.Add(1)))
-		defer running.Add(-1)
-		time.Sleep(time.Millisecond)
-		return "", nil
-	})
-	s := session.FromUser("x").To(sb)
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			d := Dispatch{Tools: Set{work}}
-			if _, err := d.Run(t.Context(), s, []session.Call{{ID: "c", Name: "work", Arguments: `{"text":""}`}}); err != nil {
-				t.Error(err)
+	all := func(context.Context, json.RawMessage) ([]Lock, error) { return []Lock{Everything()}, nil }
+	file := func(name string) func(context.Context, json.RawMessage) ([]Lock, error) {
+		return func(context.Context, json.RawMessage) ([]Lock, error) { return []Lock{WriteFile(name)}, nil }
+	}
+	type agent struct {
+		dir   string
+		locks func(context.Context, json.RawMessage) ([]Lock, error)
+	}
+	for _, test := range []struct {
+		name   string
+		agents []agent
+		want   int32 // run at once
+	}{
+		{"one workspace", []agent{{".", all}, {".", all}, {".", all}}, 1},
+		{"one inside the other", []agent{{".", all}, {"sub", all}, {"sub", all}}, 1},
+		{"a file of the one inside", []agent{{".", all}, {"sub", file("a")}}, 1},
+		{"a file beside", []agent{{".", file("a")}, {"sub", file("a")}}, 2},
+		{"one file", []agent{{".", file("sub/a")}, {"sub", file("a")}}, 1},
+		{"side by side", []agent{{"sub", all}, {"other", all}}, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var running, most atomic.Int32
+			var wg sync.WaitGroup
+			for _, a := range test.agents {
+				sb, err := local.Open(t.Context(), filepath.Join(dir, a.dir), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer sb.Close()
+				work := New("work", "", func(context.Context, input) (string, error) {
+					n := running.Add(1)
+					defer running.Add(-1)
+					for m := most.Load(); m < n && !most.CompareAndSwap(m, n); m = most.Load() {
+					}
+					time.Sleep(time.Millisecond)
+					return "", nil
+				})
+				work.Locks = a.locks
+				d, calls := Dispatch{Tools: Set{work}}, []session.Call{call("work", `{"text":""}`)}
+				for range 8 {
+					wg.Go(func() {
+						if _, err := d.Run(t.Context(), session.FromUser("x").To(sb), calls); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+			}
+			wg.Wait()
+			if most.Load() > test.want {
+				t.Errorf("%d ran at once", most.Load())
 			}
 		})
 	}
-	wg.Wait()
-	if most.Load() != 1 {
-		t.Errorf("%d ran at once", most.Load())
-	}
-	spaces.Lock()
-	defer spaces.Unlock()
-	if len(spaces.tables) != 0 {
-		t.Error("the table of a sandbox that nobody uses is kept")
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if len(shared.live) != 0 {
+		t.Error("the tickets of calls that have ended are kept")
 	}
 }
 
@@ -306,63 +380,128 @@ func TestNestedCallsDoNotDeadlock(t *testing.T) {
 	}
 }
 
-// Whatever the locks: conflicting tickets never hold together, they are served in the
-// order they came in, and all are served.
-func TestTableProperties(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		lock := rapid.Custom(func(t *rapid.T) Lock {
-			return Lock{rapid.SampledFrom([]string{"", "a", "a/b", "a/c", "ab", "d"}).Draw(t, "resource"), rapid.Bool().Draw(t, "write")}
-		})
-		var tb table
-		var tickets []*ticket
-		for range rapid.IntRange(1, 12).Draw(t, "n") {
-			tickets = append(tickets, tb.add(rapid.SliceOfN(lock, 1, 2).Draw(t, "locks"), nil))
+// nest makes a tool whose calls dispatch calls, of one tool each, all at once.
+func nest(locks []Lock, inner ...*Tool) *Tool {
+	outer := New("outer", "", func(ctx context.Context, _ input) (string, error) {
+		var calls []session.Call
+		for _, t := range inner {
+			calls = append(calls, call(t.Name, `{"text":""}`))
 		}
-		done := map[int]bool{}
-		holds := func(i int) bool { return tickets[i].waiting == 0 && !done[i] }
-		for len(done) < len(tickets) {
-			var held []int
-			for i, k := range tickets {
-				if done[i] {
-					continue
-				}
-				blocked := false
-				for j := range i {
-					blocked = blocked || !done[j] && k.conflicts(tickets[j])
-				}
-				if holds(i) == blocked {
-					t.Fatalf("ticket %d: holds is %v, an earlier one is in the way: %v", i, holds(i), blocked)
-				}
-				if holds(i) {
-					held = append(held, i)
-				}
-			}
-			if len(held) == 0 {
-				t.Fatal("deadlock")
-			}
-			i := rapid.SampledFrom(held).Draw(t, "release")
-			tb.release(tickets[i])
-			done[i] = true
+		chunks, err := (&Dispatch{Tools: inner}).Run(ctx, SessionOf(ctx), calls)
+		var texts []string
+		for _, c := range chunks {
+			texts = append(texts, c.Text())
+		}
+		return strings.Join(texts, "\n"), err
+	})
+	if locks != nil {
+		outer.Locks = func(context.Context, json.RawMessage) ([]Lock, error) { return locks, nil }
+	}
+	return outer
+}
+
+// Calls within a call that conflict run one after the other.
+func TestNestedCallsExcludeEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		var running, most atomic.Int32
+		inner := New("inner", "", func(context.Context, input) (string, error) {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			time.Sleep(time.Second)
+			return "", nil
+		})
+		_, err := run(t, Set{nest(nil, inner, inner, inner)}, call("outer", `{"text":""}`))
+		if took := time.Since(begin); err != nil || most.Load() != 1 || took != 3*time.Second {
+			t.Errorf("%d ran at once, it took %v, %v", most.Load(), took, err)
 		}
 	})
 }
 
-func TestWithin(t *testing.T) {
-	for _, test := range []struct {
-		a, b Lock
-		want bool
-	}{
-		{ReadFile("a"), ReadFile("a"), false},
-		{ReadFile("a"), WriteFile("a"), true},
-		{WriteFile("a"), ReadFile("a/b"), true},
-		{WriteFile("ab"), WriteFile("a"), false},
-		{WriteFile("."), ReadFile("x/y"), true},
-		{Everything(), Lock{Resource: "gpu"}, true},
-	} {
-		if got := test.a.conflicts(test.b); got != test.want || test.b.conflicts(test.a) != test.want {
-			t.Errorf("%v and %v: %v", test.a, test.b, got)
-		}
+// What cannot be locked without a deadlock is refused.
+func TestNestedCallsAreRefused(t *testing.T) {
+	sb, err := local.Open(t.Context(), t.TempDir(), nil)
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer sb.Close()
+	inner := New("inner", "", func(context.Context, input) (string, error) { return "ran", nil })
+	d := Dispatch{Tools: Set{nest([]Lock{WriteFile("a")}, inner)}}
+	chunks, err := d.Run(t.Context(), session.FromUser("x").To(sb), []session.Call{call("outer", `{"text":""}`)})
+	if err != nil || !strings.Contains(chunks[0].Text(), errWidens.Error()) {
+		t.Errorf("%s, %v", chunks[0].Text(), err)
+	}
+}
+
+// A panic in what a user wrote fails the one call.
+func TestPanics(t *testing.T) {
+	good := New("good", "", func(context.Context, input) (string, error) { return "ran", nil })
+	bad := New("bad", "", func(context.Context, input) (string, error) { return "ran", nil })
+	bad.Locks = func(context.Context, json.RawMessage) ([]Lock, error) { panic("ouch") }
+	calls := []session.Call{call("bad", `{"text":""}`), call("good", `{"text":""}`)}
+	chunks, err := run(t, Set{good, bad}, calls...)
+	if want := `{"ok":false,"error_kind":"tool_execution_exception","message":"bad failed","detail":"Locks of the tool panicked: ouch"}`; err != nil ||
+		chunks[0].Text() != want || chunks[0].Answer().Outcome != session.Failed || chunks[1].Text() != "ran" {
+		t.Errorf("%s, %s, %v", chunks[0].Text(), chunks[1].Text(), err)
+	}
+	ctx := WithApprover(t.Context(), func(_ context.Context, t *Tool, _ session.Call) (Decision, error) {
+		if t == bad {
+			panic("ouch")
+		}
+		return Decision{Allow: true}, nil
+	})
+	chunks, err = (&Dispatch{Tools: Set{good, bad}}).Run(ctx, session.Session{}, calls)
+	if want := `{"ok":false,"error_kind":"tool_denied","message":"bad was not allowed to run","detail":"the approver panicked: ouch"}`; err != nil ||
+		chunks[0].Text() != want || chunks[0].Answer().Outcome != session.Denied || chunks[1].Text() != "ran" {
+		t.Errorf("%s, %s, %v", chunks[0].Text(), chunks[1].Text(), err)
+	}
+}
+
+// A call that waits for its locks when the context ends is never begun, and the error is
+// the context's, not its cause: that may be the error of somebody else.
+func TestCancelWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		began := 0
+		slow := New("slow", "", func(context.Context, input) (string, error) {
+			began++
+			time.Sleep(time.Second)
+			cancel(errors.New("another branch failed"))
+			return "done", nil
+		})
+		calls := []session.Call{call("slow", `{"text":""}`), call("slow", `{"text":""}`), call("slow", `{"text":""}`)}
+		chunks, err := (&Dispatch{Tools: Set{slow}}).Run(ctx, session.Session{}, calls)
+		if err != context.Canceled || began != 1 || chunks[0].Text() != "done" {
+			t.Errorf("%d began, %q, %v", began, chunks[0].Text(), err)
+		}
+		for _, c := range chunks[1:] {
+			if c.Answer().Outcome != session.Interrupted {
+				t.Errorf("%s", c.Text())
+			}
+		}
+	})
+}
+
+// The time of a tool is not that of the calls within it.
+func TestTimeoutOfTheOuterCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var inside session.Outcome
+		inner := readOnly("inner", func(ctx context.Context, _ input) (any, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		outer := New("outer", "", func(ctx context.Context, _ input) (string, error) {
+			chunks, err := (&Dispatch{Tools: Set{inner}}).Run(ctx, SessionOf(ctx), []session.Call{call("inner", `{"text":""}`)})
+			inside = chunks[0].Answer().Outcome
+			return "", err
+		})
+		outer.Timeout = time.Minute
+		chunks, err := run(t, Set{outer}, call("outer", `{"text":""}`))
+		if err != nil || inside != session.Interrupted || !strings.Contains(chunks[0].Text(), "outer took longer than 1m0s") {
+			t.Errorf("inside %s, %s, %v", inside, chunks[0].Text(), err)
+		}
+	})
 }
 
 func TestCheck(t *testing.T) {

@@ -89,6 +89,9 @@ func TestTools(t *testing.T) {
 		{"read_workspace_file", `{"path":"a.txt","encoding":"latin-1"}`, session.Failed, `{"ok":false,"error_kind":"unsupported","message":"the encoding \"latin-1\" is not known here","detail":"use utf-8, or null for the bytes"}`},
 		{"read_workspace_file", `{"path":"long.txt"}`, session.OK, `{"data":"` + strings.Repeat("ü", 12_000) + `","truncated":true,"next_offset":24000,"size_bytes":26000}`},
 		{"read_workspace_file", `{"path":"long.txt","offset":24000}`, session.OK, `{"data":"` + strings.Repeat("ü", 1000) + `","size_bytes":26000}`},
+		{"read_workspace_file", `{"path":"long.txt","offset":26000}`, session.OK, `{"data":"","size_bytes":26000}`},
+		{"read_workspace_file", `{"path":"long.txt","offset":90000}`, session.OK, `{"data":"","size_bytes":26000}`},
+		{"read_workspace_file", `{"path":"long.txt","offset":-5}`, session.Failed, `{"ok":false,"error_kind":"invalid_tool_arguments","message":"the offset -5 is before the beginning of the file","detail":"use the next_offset of a cut result"}`},
 		{"read_workspace_file", `{"path":"none"}`, session.Failed, `{"ok":false,"error_kind":"path_not_found","message":"read none: no such file or directory","detail":"paths are relative to the workspace"}`},
 		{"read_workspace_file", `{"path":"src"}`, session.Failed, `{"ok":false,"error_kind":"not_a_regular_file","message":"read src: not a regular file"}`},
 		{"list_workspace_files", `{"path":"src"}`, session.OK, `{"entries":[{"name":"deep","path":"src/deep","is_dir":true},{"name":"x.go","path":"src/x.go","is_dir":false}]}`},
@@ -109,6 +112,7 @@ func TestTools(t *testing.T) {
 		{"edit_workspace_file", `{"path":"twice.txt","old":"","new":"1"}`, session.Failed, `{"ok":false,"error_kind":"invalid_tool_arguments","message":"old is empty: there is nothing to replace"}`},
 		{"run_code", `{"code":"echo $((6*7)); exit 3","language":"bash"}`, session.OK, `{"text":"","stdout":"42\n","stderr":"","error":"exit code 3"}`},
 		{"run_code", `{"code":"x","language":"cobol"}`, session.Failed, ""},
+		{"run_code", `{"code":"sleep 60","language":"bash","timeout":1e-10}`, session.OK, `{"text":"","stdout":"","stderr":"","error":"it took longer than 1ms and was stopped"}`},
 		{"run_code", `{"code":"sleep 60","language":"bash","timeout":0.1}`, session.OK, `{"text":"","stdout":"","stderr":"","error":"it took longer than 100ms and was stopped"}`},
 	} {
 		got, outcome := do(t, dir, test.name, test.args)
@@ -161,6 +165,47 @@ func TestEscapes(t *testing.T) {
 	}
 	if data, _ := os.ReadFile(secret); string(data) != "secret text" {
 		t.Errorf("the file outside is now %q", data)
+	}
+}
+
+// Calls on one file run in their order, also where a command among them makes a link to it.
+func TestCallsFollowLinks(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("0"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("a", filepath.Join(dir, "link")); err != nil {
+		t.Skip(err)
+	}
+	sb, err := local.Open(t.Context(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sb.Close()
+	calls := []session.Call{{Name: "run_shell_command", Arguments: `{"cmd":"ln -sfn b link"}`}}
+	for i := range 20 {
+		name := []string{"link", "b"}[i%2]
+		calls = append(calls, session.Call{Name: "edit_workspace_file", Arguments: fmt.Sprintf(`{"path":%q,"old":"%d","new":"%d"}`, name, i, i+1)})
+	}
+	d := tool.Dispatch{Tools: builtin.All()}
+	chunks, err := d.Run(t.Context(), session.Session{}.To(sb), calls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range chunks {
+		if c.Answer().Outcome != session.OK {
+			t.Errorf("call %d: %s", i, c.Text())
+		}
+	}
+	var got []string
+	for _, name := range []string{"a", "b"} {
+		data, _ := os.ReadFile(filepath.Join(dir, name))
+		got = append(got, string(data))
+	}
+	if diff := cmp.Diff([]string{"0", "20"}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

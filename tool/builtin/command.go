@@ -86,7 +86,7 @@ func runCode(ctx context.Context, in codeInput) (codeOutput, error) {
 	}
 	timeout := codeTimeout
 	if in.Timeout > 0 {
-		timeout = time.Duration(min(in.Timeout, shellTimeout.Seconds()) * float64(time.Second))
+		timeout = max(time.Duration(min(in.Timeout, shellTimeout.Seconds())*float64(time.Second)), time.Millisecond) // 0 would be none
 	}
 	r, err := sb.RunCode(ctx, sandbox.Code{Language: in.Language, Source: in.Code, Timeout: timeout, MaxOutput: outputLimit})
 	out := codeOutput{Text: r.Text, Stdout: r.Stdout, Stderr: r.Stderr}

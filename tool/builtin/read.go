@@ -45,7 +45,10 @@ func read(ctx context.Context, in readInput) (readOutput, error) {
 	if in.Encoding != nil && !isUTF8(*in.Encoding) {
 		return readOutput{}, &tool.Failure{Kind: "unsupported", Message: fmt.Sprintf("the encoding %q is not known here", *in.Encoding), Detail: "use utf-8, or null for the bytes"}
 	}
-	data, size, err := sb.ReadRange(ctx, name, max(in.Offset, 0), readLimit*utf8.UTFMax)
+	if in.Offset < 0 {
+		return readOutput{}, &tool.Failure{Kind: tool.KindInvalidArguments, Message: fmt.Sprintf("the offset %d is before the beginning of the file", in.Offset), Detail: "use the next_offset of a cut result"}
+	}
+	data, size, err := sb.ReadRange(ctx, name, in.Offset, readLimit*utf8.UTFMax)
 	if err != nil {
 		return readOutput{}, failure(err)
 	}

@@ -1,0 +1,232 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/openrath-go/rath/effect"
+	"github.com/openrath-go/rath/session"
+)
+
+// job is one call on its way.
+type job struct {
+	d      *Dispatch
+	tool   *Tool
+	inv    invocation
+	result session.Chunk // known before it runs: the call cannot run
+	known  bool
+
+	place  place
+	before <-chan struct{} // closed when the call before has queued for its locks; nil: there is none
+	queued chan struct{}   // closed when this one has
+	held   *ticket         // nil: it holds nothing
+	failed error           // why it cannot have its locks
+}
+
+func (j *job) refuse(outcome session.Outcome, f Failure) *job {
+	j.result, j.known = f.Chunk(j.inv.call, outcome), true
+	return j
+}
+
+func (j *job) invalid() *Failure {
+	if err := j.tool.validate(json.RawMessage(j.inv.call.Arguments)); err != nil {
+		return &Failure{Kind: KindInvalidArguments, Message: "the arguments of " + j.tool.Name + " do not fit its schema", Detail: err.Error()}
+	}
+	return nil
+}
+
+// locking reports whether the call may take locks.
+func (j *job) locking() bool {
+	return !j.known && (j.tool.Locks != nil || j.tool.Class != effect.ReadOnly)
+}
+
+// acquire returns when the call holds its locks, if it takes any.
+func (j *job) acquire(ctx context.Context) error {
+	if !j.locking() {
+		return nil
+	}
+	err := j.queue(ctx)
+	if err == nil && j.held != nil {
+		err = j.held.wait(ctx)
+	}
+	switch {
+	case err != nil:
+		j.release()
+	case j.held != nil:
+		j.inv.ticket = j.held
+	}
+	return err
+}
+
+// queue takes the call's place behind all that it must wait for. Its locks are named
+// after that, when no call ahead can change any more where file names lead.
+func (j *job) queue(ctx context.Context) error {
+	defer close(j.queued)
+	if j.before != nil {
+		<-j.before // no longer than ctx
+	}
+	if j.tool.Locks == nil {
+		return j.take(j.place.absolute(Everything()))
+	}
+	if err := j.take([]Lock{j.place.naming()}); err != nil {
+		return err
+	}
+	if err := j.held.wait(ctx); err != nil {
+		return err
+	}
+	locks, err := j.locks(ctx)
+	if err != nil {
+		return err
+	}
+	if len(locks) == 0 {
+		j.release()
+		return nil
+	}
+	return shared.extend(j.held, j.place.absolute(locks...))
+}
+
+func (j *job) locks(ctx context.Context) ([]Lock, error) {
+	inv := j.inv
+	inv.ticket = j.held
+	ctx = context.WithValue(ctx, invocationKey{}, &inv)
+	return guard(ctx, j.tool, "Locks of the tool", func() ([]Lock, error) {
+		return j.tool.Locks(ctx, json.RawMessage(j.inv.call.Arguments))
+	})
+}
+
+func (j *job) take(locks []Lock) (err error) {
+	j.held, err = shared.add(j.inv.ticket, locks)
+	return err
+}
+
+func (j *job) release() {
+	if j.held != nil {
+		shared.release(j.held)
+		j.held = nil
+	}
+}
+
+// run waits for the locks and performs the call. A call whose turn comes after ctx has
+// ended does not begin.
+func (j *job) run(ctx context.Context) (session.Chunk, error) {
+	call := j.inv.call
+	if j.known {
+		j.started()
+		j.finished(j.result, 0)
+		return j.result, nil
+	}
+	defer j.release()
+	j.failed = j.acquire(ctx)
+	if ctx.Err() != nil {
+		return Interrupted(call), nil // runAll gives ctx's error, once
+	}
+	j.started()
+	begin := time.Now()
+	out, err := effect.Do(ctx, effect.Call{Kind: "tool", Name: j.tool.Name, Input: &call, Class: j.tool.Class, Key: call.ID}, j.perform)
+	if out.Chunk == (session.Chunk{}) {
+		out.Chunk = Interrupted(call) // the journal stopped the call
+	}
+	j.finished(out.Chunk, time.Since(begin))
+	switch {
+	case err != nil:
+		return out.Chunk, fmt.Errorf("call tool %s: %w", j.tool.Name, err)
+	case out.Fatal != "":
+		return out.Chunk, fmt.Errorf("call tool %s: %w", j.tool.Name, out.fatal())
+	}
+	return out.Chunk, nil
+}
+
+func (j *job) started() {
+	if j.d.Started != nil {
+		j.d.Started(j.inv.call)
+	}
+}
+
+func (j *job) finished(c session.Chunk, took time.Duration) {
+	if j.d.Finished != nil {
+		j.d.Finished(j.inv.call, c, took)
+	}
+}
+
+// performed is what a journal keeps of a call.
+type performed struct {
+	Chunk session.Chunk `json:"chunk"`
+	Fatal string        `json:"fatal,omitempty"` // the text of an ErrFatal
+	cause error         // the ErrFatal itself, unless this is a record
+}
+
+func (p performed) fatal() error {
+	if p.cause != nil {
+		return p.cause
+	}
+	return fmt.Errorf("%w: %s", ErrFatal, p.Fatal)
+}
+
+// perform runs the tool's function. Only a cancelled context is an error of the effect:
+// such a call has no result to be recorded.
+func (j *job) perform(ctx context.Context) (performed, error) {
+	t, call := j.tool, j.inv.call
+	var expired error // this call's own: one that runs within it may see it as well
+	if t.Timeout > 0 {
+		expired = fmt.Errorf("the time of %s is up", t.Name)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, t.Timeout, expired)
+		defer cancel()
+	}
+	result, err := j.call(context.WithValue(ctx, invocationKey{}, &j.inv))
+	switch {
+	case err == nil:
+		return performed{Chunk: t.chunk(call, result)}, nil
+	case errors.Is(err, ErrFatal):
+		return performed{Chunk: failureOf(t.Name, err).Chunk(call, session.Failed), Fatal: err.Error(), cause: err}, nil
+	case expired != nil && context.Cause(ctx) == expired:
+		f := Failure{Kind: KindTimeout, Message: fmt.Sprintf("%s took longer than %v and was stopped", t.Name, t.Timeout), Detail: err.Error()}
+		return performed{Chunk: f.Chunk(call, session.Failed)}, nil
+	case ctx.Err() != nil:
+		return performed{Chunk: Interrupted(call)}, ctx.Err()
+	}
+	return performed{Chunk: failureOf(t.Name, err).Chunk(call, session.Failed)}, nil
+}
+
+func (j *job) call(ctx context.Context) (Result, error) {
+	if j.failed != nil {
+		return Result{}, j.failed
+	}
+	return guard(ctx, j.tool, "the tool", func() (Result, error) { return j.tool.Run(ctx, json.RawMessage(j.inv.call.Arguments)) })
+}
+
+// chunk makes the tool result, its text cut to what the tool allows.
+func (t *Tool) chunk(call session.Call, r Result) session.Chunk {
+	room := t.MaxOutput
+	if room == 0 {
+		room = 48_000
+	}
+	parts := make([]session.Part, len(r.Parts))
+	for i, p := range r.Parts {
+		if p.Kind == session.PartText && room >= 0 {
+			p.Text = cut(p.Text, room)
+			room = max(room-len(p.Text), 0)
+		}
+		parts[i] = p
+	}
+	outcome := session.OK
+	if r.Failed {
+		outcome = session.Failed
+	}
+	return session.ToolResult(answer(call, outcome), parts...)
+}
+
+// cut keeps the first n bytes of a text, whole characters only, and says what is gone.
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s\n[... %d bytes cut ...]", text[:n], len(text)-n)
+}
