@@ -7,6 +7,7 @@
 package effect
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,6 +56,10 @@ type Call struct {
 	Input any // encoded only when there is a journal; pass a pointer to spare the copy
 	Class Class
 	Key   string // the idempotency key that the callee is given, if any
+
+	// Instant says that nothing can come between the call and its result, as with the
+	// clock: a journal may leave the intent out.
+	Instant bool
 }
 
 // Journal records effects, or answers them from its records. It must be safe for
@@ -64,6 +69,8 @@ type Journal interface {
 	// call; otherwise the call runs and End follows once. An error stops the call and is
 	// returned to its caller as it is.
 	Begin(ctx context.Context, path string, call Call) (Entry, error)
+	// Knows reports whether the next Begin of the call would find its outcome recorded.
+	Knows(path string, call Call) bool
 }
 
 // Entry is a journal's hold on one effect.
@@ -81,8 +88,19 @@ type Outcome struct {
 	Error string          `json:"error,omitempty"`
 
 	// Cause is the error itself, for the journal to judge: a cancelled call, say, may
-	// be left open rather than recorded as failed. It is nil in what is read back.
+	// be left open rather than recorded as failed. In what is read back it is nil, or
+	// the error to return in place of the text.
 	Cause error `json:"-"`
+
+	// Settled says that Value is what a person gave for a call whose end nobody saw. An
+	// Out that is a [Settler] reads it its own way.
+	Settled bool `json:"-"`
+}
+
+// Settler is implemented by a pointer to a result that people give in another form than
+// it is recorded in.
+type Settler interface {
+	Settle(value json.RawMessage) error
 }
 
 // Error is an effect's error read back from a journal: the text of what was recorded.
@@ -125,8 +143,15 @@ func Do[Out any](ctx context.Context, call Call, fn func(context.Context) (Out, 
 	return out, err
 }
 
+// Known reports whether the call's outcome is recorded, so that Do would not call its
+// function. What only prepares the call can be left out then.
+func Known(ctx context.Context, call Call) bool {
+	s := scopeOf(ctx)
+	return s != nil && s.journal != nil && s.journal.Knows(s.Path(), call)
+}
+
 func end(ctx context.Context, entry Entry, call Call, out any, err error) error {
-	value, encodeErr := json.Marshal(out)
+	value, encodeErr := Encode(out)
 	if encodeErr != nil {
 		return fmt.Errorf("record the result of %s %s: %w", call.Kind, call.Name, encodeErr)
 	}
@@ -139,13 +164,31 @@ func end(ctx context.Context, entry Entry, call Call, out any, err error) error 
 }
 
 func restore[Out any](call Call, recorded Outcome) (out Out, err error) {
+	if settler, ok := any(&out).(Settler); ok && recorded.Settled {
+		return out, settler.Settle(recorded.Value)
+	}
 	if len(recorded.Value) > 0 {
 		if err := json.Unmarshal(recorded.Value, &out); err != nil {
 			return out, fmt.Errorf("read the recorded result of %s %s: %w", call.Kind, call.Name, err)
 		}
 	}
+	if recorded.Cause != nil {
+		return out, recorded.Cause
+	}
 	if recorded.Error != "" {
 		return out, &Error{recorded.Error}
 	}
 	return out, nil
+}
+
+// Encode writes the JSON of an input or a result, without the escapes of [json.Marshal]
+// that only HTML needs: what encodes itself keeps its bytes, and so its digest.
+func Encode(v any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -39,6 +39,15 @@ func (l *log) Begin(_ context.Context, path string, call effect.Call) (effect.En
 	return &entry{l, key}, nil
 }
 
+func (l *log) Knows(path string, call effect.Call) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	input, _ := json.Marshal(call.Input)
+	key := fmt.Sprintf("%s|%s|%s|%s", path, call.Kind, call.Name, input)
+	_, ok := l.records[fmt.Sprintf("%s#%d", key, l.seen[key]+1)]
+	return ok && l.replay
+}
+
 type entry struct {
 	log *log
 	key string

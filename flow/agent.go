@@ -51,7 +51,10 @@ func (a *Agent) Forward(ctx context.Context, s session.Session) (session.Session
 	if a.Model == nil {
 		return s, fail(ctx, s.ID(), "model", missing("model"))
 	}
-	l := newLoop(ctx, a, s)
+	if tool.ApproverOf(ctx) == nil && DeciderOf(ctx) != nil {
+		ctx = tool.WithApprover(ctx, askWhereAsked)
+	}
+	l := newLoop(ctx, a, journaled(ctx, s))
 	l.begin()
 	op, err := l.run(ctx)
 	out := l.session(err)
@@ -67,7 +70,8 @@ func (a *Agent) maxSteps() int {
 	return a.MaxSteps
 }
 
-// promptSession is the parent that every session of this agent shares.
+// promptSession is the parent that every session of this agent shares. Its id is that of
+// its content, the same in every process.
 func (a *Agent) promptSession() session.Session {
 	if a.Prompt == "" {
 		return session.Session{}
@@ -75,7 +79,10 @@ func (a *Agent) promptSession() session.Session {
 	if p := a.prompt.Load(); p != nil {
 		return *p
 	}
-	p := session.FromSystem(a.Prompt)
+	content := session.FromSystem(a.Prompt).Transcript()
+	p := session.Restore(session.Record{
+		ID: session.ContentID(content.Digest()), Content: content, Lineage: session.Lineage{Op: session.OpLeaf},
+	})
 	if !a.prompt.CompareAndSwap(nil, &p) {
 		return *a.prompt.Load()
 	}

@@ -53,12 +53,14 @@ func fail(ctx context.Context, id session.ID, op string, err error) error {
 
 func missing(what string) error { return fmt.Errorf("no %s is set", what) }
 
-// run runs a child in a scope of its own.
-func run(ctx context.Context, scope string, w Workflow, s session.Session) (session.Session, error) {
+// Forward runs a workflow in a scope of its own; an empty name is no scope. It is what the
+// containers of this package do with their children, and what a workflow of yours may do
+// with its own: effects below it belong to the scope, and errors say where they were.
+func Forward(ctx context.Context, scope string, w Workflow, s session.Session) (session.Session, error) {
 	ctx = effect.Scope(ctx, scope)
 	if w == nil {
 		return s, fail(ctx, s.ID(), "forward", missing("workflow"))
 	}
-	out, err := w.Forward(ctx, s)
+	out, err := w.Forward(ctx, journaled(ctx, s))
 	return out, fail(ctx, out.ID(), "forward", err)
 }

@@ -20,7 +20,7 @@ func Events(ctx context.Context, w Workflow, s session.Session) iter.Seq2[Event,
 		var err error
 		go func() {
 			defer q.close()
-			out, err = run(Observe(ctx, q.put), "", w, s)
+			out, err = Forward(Observe(ctx, q.put), "", w, s)
 		}()
 		defer func() {
 			cancel()

@@ -186,6 +186,15 @@ func (r *recording) Begin(_ context.Context, path string, call effect.Call) (eff
 	return &recorded{r, key, out, r.replay}, nil
 }
 
+func (r *recording) Knows(path string, call effect.Call) bool {
+	input, _ := json.Marshal(call.Input)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := path + " " + call.Kind + " " + call.Name + " " + string(input)
+	_, ok := r.kept[key+fmt.Sprint(" #", r.seen[key]+1)]
+	return ok && r.replay
+}
+
 type recorded struct {
 	r   *recording
 	key string

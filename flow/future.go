@@ -38,7 +38,7 @@ func Go(ctx context.Context, w Workflow, s session.Session) *Future {
 	}
 	go func() {
 		defer close(f.done)
-		out, err := run(ctx, "", w, s)
+		out, err := Forward(ctx, "", w, s)
 		f.out, f.err = identify(out, s, id, at), err
 	}()
 	return f

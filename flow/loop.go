@@ -20,6 +20,7 @@ type loop struct {
 	id      session.ID
 	at      time.Time
 	path    string
+	runID   string   // of the run it belongs to
 	emit    Observer // nil: nobody watches
 	req     llm.Request
 	content session.Transcript // of the session being made
@@ -28,7 +29,7 @@ type loop struct {
 }
 
 func newLoop(ctx context.Context, a *Agent, s session.Session) *loop {
-	l := &loop{agent: a, in: s, path: effect.Path(ctx), emit: observerOf(ctx), content: s.Transcript()}
+	l := &loop{agent: a, in: s, path: effect.Path(ctx), runID: RunOf(ctx), emit: observerOf(ctx), content: s.Transcript()}
 	l.id, l.at = identity(ctx, s)
 	l.prompt = a.promptSession()
 	l.req = llm.Request{Prompt: l.prompt.Transcript(), Tools: a.Tools.Specs(), Params: a.Params}
@@ -164,7 +165,7 @@ func (l *loop) draft(step session.Step) session.Session {
 
 // session makes the result: the one node that this Forward adds to the graph.
 func (l *loop) session(err error) session.Session {
-	step := session.Step{Usage: l.usage, Path: l.path}
+	step := session.Step{Usage: l.usage, Path: l.path, Run: l.runID}
 	if l.prompt.Len() > 0 {
 		step.Parents = []session.Link{{Session: l.prompt, Role: session.RolePrompt}}
 	}

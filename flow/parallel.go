@@ -28,6 +28,7 @@ func (p *Parallel) Forward(ctx context.Context, s session.Session) (session.Sess
 		outs[i] = s.Fork() // in order, before anything runs: ids are minted the same way each time
 	}
 	err := p.run(ctx, outs)
+	outs[0] = journaled(ctx, outs[0]) // the merged session is named here, not in a branch
 	merged, mergeErr := session.Merge(outs...)
 	if mergeErr != nil {
 		return s, errors.Join(err, fail(ctx, s.ID(), "merge", mergeErr))
@@ -41,7 +42,7 @@ func (p *Parallel) run(ctx context.Context, outs []session.Session) error {
 	g.SetLimit(p.limit())
 	for i, w := range p.Branches {
 		g.Go(func() (err error) {
-			outs[i], err = run(ctx, strconv.Itoa(i), w, outs[i])
+			outs[i], err = Forward(ctx, strconv.Itoa(i), w, outs[i])
 			return err
 		})
 	}

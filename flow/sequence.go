@@ -14,7 +14,7 @@ type Sequence []Workflow
 func (q Sequence) Forward(ctx context.Context, s session.Session) (session.Session, error) {
 	for _, w := range q {
 		var err error
-		if s, err = run(ctx, "", w, s); err != nil {
+		if s, err = Forward(ctx, "", w, s); err != nil {
 			return s, err
 		}
 	}

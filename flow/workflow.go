@@ -58,7 +58,7 @@ func (l *Label) Describe() string { return l.Description }
 
 // Forward runs the workflow in a scope of its name.
 func (l *Label) Forward(ctx context.Context, s session.Session) (session.Session, error) {
-	return run(ctx, l.Name, l.Workflow, s)
+	return Forward(ctx, l.Name, l.Workflow, s)
 }
 
 // NameOf returns a workflow's own name, or else that of its type.

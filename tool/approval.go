@@ -8,8 +8,9 @@ import (
 )
 
 // Approver decides whether a call may run. It is asked about every call of a tool that
-// is not ReadOnly or that has Approval set: one call of a reply at a time, before any of
-// them runs. It must be safe for concurrent use, because agents that run in parallel ask
+// is not ReadOnly or that has Approval set, before any call of the reply runs: about one
+// after the other, unless it says with [Asked] that its question is put and the next may
+// be. It must be safe for concurrent use, because agents that run in parallel ask
 // at the same time. An error stops the agent.
 type Approver func(ctx context.Context, t *Tool, call session.Call) (Decision, error)
 
@@ -25,7 +26,18 @@ func AllowAll(context.Context, *Tool, session.Call) (Decision, error) {
 	return Decision{Allow: true}, nil
 }
 
-type approverKey struct{}
+type (
+	approverKey struct{}
+	askedKey    struct{}
+)
+
+// Asked is called by an approver that has put its question and waits: the reply's next
+// call can be asked about meanwhile. Outside of an approver it does nothing.
+func Asked(ctx context.Context) {
+	if asked, ok := ctx.Value(askedKey{}).(func()); ok {
+		asked()
+	}
+}
 
 // WithApprover returns a context in which a decides.
 func WithApprover(ctx context.Context, a Approver) context.Context {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/session"
 )
 
@@ -26,11 +27,10 @@ type Dispatch struct {
 func (d *Dispatch) Run(ctx context.Context, s session.Session, calls []session.Call) ([]session.Chunk, error) {
 	jobs := make([]*job, len(calls))
 	for i, call := range calls {
-		j, err := d.prepare(ctx, s, call)
-		if err != nil {
-			return interrupted(calls), err
-		}
-		jobs[i] = j
+		jobs[i] = d.prepare(ctx, s, call)
+	}
+	if err := approveAll(jobs); err != nil {
+		return interrupted(calls), err
 	}
 	line(jobs, s)
 	return runAll(ctx, jobs)
@@ -68,44 +68,50 @@ func runAll(ctx context.Context, jobs []*job) ([]session.Chunk, error) {
 	var wg sync.WaitGroup
 	for i, j := range jobs {
 		if i == len(jobs)-1 {
-			results[i], errs[i] = j.run(ctx)
+			results[i], errs[i] = j.run(j.ctx)
 			break
 		}
-		wg.Go(func() { results[i], errs[i] = j.run(ctx) })
+		wg.Go(func() { results[i], errs[i] = j.run(j.ctx) })
 	}
 	wg.Wait()
 	return results, cmp.Or(errors.Join(errs...), ctx.Err())
 }
 
-// prepare checks a call and has it approved.
-func (d *Dispatch) prepare(ctx context.Context, s session.Session, call session.Call) (*job, error) {
+// prepare checks a call. Each has a scope of its own: what happens within it belongs there.
+func (d *Dispatch) prepare(ctx context.Context, s session.Session, call session.Call) *job {
 	j := &job{d: d, tool: d.Tools.Find(call.Name), inv: invocation{session: s, call: call}}
+	j.ctx = effect.Scope(ctx, call.Name+":"+call.ID)
 	if outer := invocationOf(ctx); outer != nil {
 		j.inv.ticket = outer.ticket
 	}
 	if j.tool == nil {
-		return j.refuse(session.Failed, Failure{Kind: KindUnknownTool, Message: fmt.Sprintf("there is no tool %q", call.Name), Detail: d.offered()}), nil
+		return j.refuse(session.Failed, Failure{Kind: KindUnknownTool, Message: fmt.Sprintf("there is no tool %q", call.Name), Detail: d.offered()})
 	}
 	if strings.TrimSpace(call.Arguments) == "" {
 		j.inv.call.Arguments = "{}" // models leave out empty arguments
 	}
-	if f := j.invalid(); f != nil {
-		return j.refuse(session.Failed, *f), nil
-	}
-	decision, err := approve(ctx, j.tool, j.inv.call)
-	if err != nil {
-		return nil, fmt.Errorf("approve %s: %w", call.Name, err)
-	}
-	if !decision.Allow {
-		return j.refuse(session.Denied, Failure{Kind: KindDenied, Message: call.Name + " was not allowed to run", Detail: decision.Reason}), nil
-	}
-	if decision.Arguments != "" {
-		j.inv.call.Arguments = decision.Arguments
-		if f := j.invalid(); f != nil {
-			return j.refuse(session.Failed, *f), nil
+	return j.validate()
+}
+
+// approveAll has the calls approved, in their order. The next is asked about when the
+// one before is decided, or its question is put.
+func approveAll(jobs []*job) error {
+	errs := make([]error, len(jobs))
+	var wg sync.WaitGroup
+	for i, j := range jobs {
+		if j.known {
+			continue
 		}
+		put := make(chan struct{})
+		once := sync.OnceFunc(func() { close(put) })
+		wg.Go(func() {
+			defer once()
+			errs[i] = j.approve(context.WithValue(j.ctx, askedKey{}, once))
+		})
+		<-put
 	}
-	return j, nil
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 func (d *Dispatch) offered() string {

@@ -15,6 +15,7 @@ import (
 // job is one call on its way.
 type job struct {
 	d      *Dispatch
+	ctx    context.Context // with the call's scope
 	tool   *Tool
 	inv    invocation
 	result session.Chunk // known before it runs: the call cannot run
@@ -32,21 +33,43 @@ func (j *job) refuse(outcome session.Outcome, f Failure) *job {
 	return j
 }
 
-func (j *job) invalid() *Failure {
+// validate refuses a call whose arguments do not fit.
+func (j *job) validate() *job {
 	if err := j.tool.validate(json.RawMessage(j.inv.call.Arguments)); err != nil {
-		return &Failure{Kind: KindInvalidArguments, Message: "the arguments of " + j.tool.Name + " do not fit its schema", Detail: err.Error()}
+		j.refuse(session.Failed, Failure{Kind: KindInvalidArguments, Message: "the arguments of " + j.tool.Name + " do not fit its schema", Detail: err.Error()})
+	}
+	return j
+}
+
+// approve has the call approved, or refuses it.
+func (j *job) approve(ctx context.Context) error {
+	decision, err := approve(ctx, j.tool, j.inv.call)
+	switch {
+	case err != nil:
+		return fmt.Errorf("approve %s: %w", j.inv.call.Name, err)
+	case !decision.Allow:
+		j.refuse(session.Denied, Failure{Kind: KindDenied, Message: j.inv.call.Name + " was not allowed to run", Detail: decision.Reason})
+	case decision.Arguments != "":
+		j.inv.call.Arguments = decision.Arguments
+		j.validate()
 	}
 	return nil
 }
 
-// locking reports whether the call may take locks.
+// effect describes the call to a journal.
+func (j *job) effect() effect.Call {
+	return effect.Call{Kind: "tool", Name: j.tool.Name, Input: &j.inv.call, Class: j.tool.Class, Key: j.inv.call.ID}
+}
+
+// locking reports whether the call may take locks. One whose result is on record does
+// nothing, so it takes none.
 func (j *job) locking() bool {
-	return !j.known && (j.tool.Locks != nil || j.tool.Class != effect.ReadOnly)
+	return !j.known && (j.tool.Locks != nil || j.tool.Class != effect.ReadOnly) && !effect.Known(j.ctx, j.effect())
 }
 
 // acquire returns when the call holds its locks, if it takes any.
 func (j *job) acquire(ctx context.Context) error {
-	if !j.locking() {
+	if j.queued == nil { // it takes none
 		return nil
 	}
 	err := j.queue(ctx)
@@ -126,8 +149,11 @@ func (j *job) run(ctx context.Context) (session.Chunk, error) {
 	}
 	j.started()
 	begin := time.Now()
-	out, err := effect.Do(ctx, effect.Call{Kind: "tool", Name: j.tool.Name, Input: &call, Class: j.tool.Class, Key: call.ID}, j.perform)
-	if out.Chunk == (session.Chunk{}) {
+	out, err := effect.Do(ctx, j.effect(), j.perform)
+	switch {
+	case out.settled != nil:
+		out.Chunk = j.tool.chunk(call, settledResult(out.settled))
+	case out.Chunk == (session.Chunk{}):
 		out.Chunk = Interrupted(call) // the journal stopped the call
 	}
 	j.finished(out.Chunk, time.Since(begin))
@@ -157,6 +183,22 @@ type performed struct {
 	Chunk session.Chunk `json:"chunk"`
 	Fatal string        `json:"fatal,omitempty"` // the text of an ErrFatal
 	cause error         // the ErrFatal itself, unless this is a record
+
+	settled json.RawMessage // what a person says that the tool gave
+}
+
+// Settle takes a person's word for what the tool would have given: any JSON, or a text.
+func (p *performed) Settle(value json.RawMessage) error {
+	p.settled = value
+	return nil
+}
+
+func settledResult(value json.RawMessage) Result {
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		text = string(value)
+	}
+	return Result{Parts: []session.Part{session.Text(text)}}
 }
 
 func (p performed) fatal() error {

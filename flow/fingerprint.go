@@ -1,0 +1,39 @@
+package flow
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+
+	"github.com/openrath-go/rath/effect"
+)
+
+// Fingerprint identifies what a workflow would do, as far as that is data: its tree and,
+// of its agents, names, prompts, models, parameters, and the tools with their schemas.
+// It is how a run finds the program again that began it. The code of functions is not
+// in it: a name or a version in a [Label] can stand for that.
+func Fingerprint(w Workflow) string {
+	h := sha256.New()
+	walk(Child{"", w}, nil, func(path []Child, cycle bool) bool {
+		w := path[len(path)-1].Workflow
+		fmt.Fprintf(h, "%q %T %q %v\n", pathOf(path), w, NameOf(w), cycle)
+		if a, ok := w.(*Agent); ok && a != nil && !cycle {
+			a.fingerprint(h)
+		}
+		return true
+	})
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func (a *Agent) fingerprint(h hash.Hash) {
+	model := ""
+	if a.Model != nil {
+		model = a.Model.String()
+	}
+	params, _ := effect.Encode(a.Params) // numbers and strings: it always encodes
+	fmt.Fprintf(h, "%q %q %s %d\n", a.Prompt, model, params, a.maxSteps())
+	for _, t := range a.Tools {
+		fmt.Fprintf(h, "%q %q %q %s %v\n", t.Name, t.Description, t.Schema, t.Class, t.Approval)
+	}
+}
