@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -28,6 +29,7 @@ const (
 type Error struct {
 	Kind       ErrorKind     `json:"kind"`
 	Model      string        `json:"model,omitempty"` // as Model.String has it
+	URL        string        `json:"url,omitempty"`   // that was asked, without user and query
 	Status     int           `json:"status,omitempty"`
 	Code       string        `json:"code,omitempty"` // the provider's word for it
 	Message    string        `json:"message"`
@@ -41,6 +43,9 @@ func (e *Error) Error() string {
 	b.WriteString("call model")
 	if e.Model != "" {
 		b.WriteString(" " + e.Model)
+	}
+	if e.URL != "" {
+		b.WriteString(" at " + e.URL)
 	}
 	fmt.Fprintf(&b, ": %s", strings.ReplaceAll(string(e.Kind), "_", " "))
 	if e.Status != 0 {
@@ -69,6 +74,10 @@ func (e *Error) Retryable() bool {
 // Hint says what the user can do about it, if anything.
 func (e *Error) Hint() string {
 	switch e.Kind {
+	case ErrBadRequest:
+		return e.badRequestHint()
+	case ErrServer:
+		return "the server failed, not the request: try again later"
 	case ErrAuth:
 		return "check the API key: `rath doctor` shows where it comes from"
 	case ErrRateLimit:
@@ -78,9 +87,21 @@ func (e *Error) Hint() string {
 	case ErrTimeout:
 		return "allow more time with --timeout"
 	case ErrMalformed:
-		return "the server does not keep to the protocol, or something between cut its answer"
+		return "check the base URL: the server does not keep to the protocol, or something between cut its answer"
 	}
 	return ""
+}
+
+func (e *Error) badRequestHint() string {
+	switch e.Status {
+	case 0:
+		return ""
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		return "check the model's name and the base URL: `rath doctor` shows them"
+	case http.StatusRequestEntityTooLarge:
+		return "the session is too long for the server"
+	}
+	return "check that the model takes the settings and tools that it is given"
 }
 
 // KindOfStatus maps an HTTP status to the kind of error it means.
@@ -94,6 +115,8 @@ func KindOfStatus(status int) ErrorKind {
 		return ErrTimeout
 	case status >= 500:
 		return ErrServer
+	case status < 400:
+		return ErrMalformed // a page, or a way elsewhere, where a reply is due
 	}
 	return ErrBadRequest
 }
@@ -102,15 +125,35 @@ func KindOfStatus(status int) ErrorKind {
 // one, timeout if a deadline passed, connection otherwise. A cancelled ctx is the
 // caller's own doing and is returned as it is. nil stays nil.
 func AsError(model string, err error) error {
-	var known *Error
-	var timeout interface{ Timeout() bool }
-	switch {
-	case err == nil || errors.Is(err, context.Canceled):
+	if err == nil || errors.Is(err, context.Canceled) {
 		return err
-	case errors.As(err, &known):
-		return err
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return &Error{Kind: ErrTimeout, Model: model, Err: err}
 	}
-	return &Error{Kind: ErrConnection, Model: model, Err: err}
+	e := &Error{Kind: ErrConnection, Model: model, Err: err}
+	var request *url.Error
+	if errors.As(err, &request) { // its text would have the query
+		e.URL, e.Err = shownURL(request.URL), request.Err
+	}
+	var known *Error
+	switch {
+	case errors.As(err, &known) && request == nil:
+		return err
+	case known != nil: // the client refused to go on
+		e.Kind, e.Message, e.Err = known.Kind, known.Message, known.Err
+	case isTimeout(err):
+		e.Kind = ErrTimeout
+	}
+	return e
+}
+
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
+}
+
+func shownURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return SafeURL(u)
 }

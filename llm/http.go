@@ -1,11 +1,15 @@
 package llm
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"maps"
+	"math"
+	"mime"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -48,26 +52,60 @@ func encodeJSON(v any) ([]byte, error) {
 // where that has ended, or a *Error.
 func RequestError(ctx context.Context, model string, res *http.Response, err error) error {
 	switch {
-	case err == nil:
+	case err == nil && isReply(res):
 		return nil
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && err != nil:
 		return AsError(model, ctx.Err())
-	case res != nil && res.StatusCode >= 400:
+	case err == nil, res != nil && res.StatusCode >= 400:
 		return ErrorOfResponse(model, res)
 	}
 	return AsError(model, err)
 }
 
+// isReply reports whether a response may be a model's: a page to log in at is none.
+func isReply(res *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	return res.StatusCode < 300 && kind != "text/html"
+}
+
+// BodyError is the error of a reply that ended too soon: ctx's own where that has ended,
+// or a *Error. err is what reading met, nil at the reply's end.
+func BodyError(ctx context.Context, model string, err error) error {
+	var over *http.MaxBytesError
+	switch {
+	case ctx.Err() != nil:
+		return AsError(model, ctx.Err())
+	case isTimeout(err):
+		return AsError(model, err)
+	case errors.Is(err, bufio.ErrTooLong), errors.As(err, &over):
+		return &Error{Kind: ErrMalformed, Model: model, Message: "the reply, or a line of it, is too long", Err: err}
+	}
+	return &Error{Kind: ErrConnection, Model: model, Message: "the reply was cut off", Err: err}
+}
+
+// ErrorOfUnknown is the error of what a server sent that is nothing known; what says
+// what it should be.
+func ErrorOfUnknown(model, what string, data []byte, err error) *Error {
+	shown := strings.ToValidUTF8(string(data[:min(len(data), 200)]), "")
+	return &Error{Kind: ErrMalformed, Model: model, Message: "the server sent what is no " + what + ": " + strings.TrimSpace(shown), Err: err}
+}
+
 // ErrorOfResponse makes a *Error of a response that is no success, and reads its body.
 // The body may be a provider's error object, or a page that something in between sent.
 func ErrorOfResponse(model string, res *http.Response) *Error {
-	body, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10)) // whatever came will do
+	body, _ := io.ReadAll(io.LimitReader(res.Body, errorLimit)) // whatever came will do
 	res.Body.Close()
 	e := &Error{Kind: KindOfStatus(res.StatusCode), Model: model, Status: res.StatusCode, RetryAfter: retryAfter(res.Header, time.Now())}
 	e.RequestID = either(res.Header.Get("x-request-id"), res.Header.Get("request-id"))
 	e.Message, e.Code = errorBody(body)
 	if e.Message == "" {
 		e.Message = http.StatusText(res.StatusCode)
+	}
+	if res.StatusCode < 300 {
+		e.Message = "the server sent a web page: " + e.Message
+	}
+	if res.Request != nil {
+		e.URL = SafeURL(res.Request.URL)
 	}
 	return e
 }
@@ -129,14 +167,22 @@ func errorBody(body []byte) (message, code string) {
 // OpenAI's milliseconds.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("retry-after-ms"), 64); err == nil && ms > 0 {
-		return time.Duration(ms * float64(time.Millisecond))
+		return times(ms, time.Millisecond)
 	}
 	v := h.Get("Retry-After")
 	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 {
-		return time.Duration(s * float64(time.Second))
+		return times(s, time.Second)
 	}
 	if at, err := http.ParseTime(v); err == nil && at.After(now) {
 		return at.Sub(now)
 	}
 	return 0
+}
+
+// times is n units, or the longest time there is.
+func times(n float64, unit time.Duration) time.Duration {
+	if n >= float64(math.MaxInt64/unit) {
+		return math.MaxInt64
+	}
+	return time.Duration(n * float64(unit))
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -160,11 +161,39 @@ func TestRetryObeysContext(t *testing.T) {
 		}
 		ctx, cancel = context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		m = &llm.Retry{Model: scripted.New(failing(llm.ErrRateLimit, time.Hour), scripted.Reply{Text: "x"})}
+		m.Model, m.MaxRetryAfter = scripted.New(failing(llm.ErrRateLimit, time.Hour), scripted.Reply{Text: "x"}), 2*time.Hour
 		if _, err := llm.Collect(m.Stream(ctx, &llm.Request{})); !errors.Is(err, context.Canceled) || time.Since(begin) > time.Second {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
 	})
+}
+
+// Nobody waits an hour without having been asked.
+func TestRetryAfterIsCapped(t *testing.T) {
+	for _, test := range []struct {
+		after, most time.Duration
+		waits       bool
+	}{
+		{time.Minute, 0, true}, {time.Minute + 1, 0, false}, {24 * time.Hour, 0, false}, {math.MaxInt64, 0, false},
+		{time.Hour, time.Hour, true}, {2 * time.Second, time.Second, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			begin := time.Now()
+			m := &llm.Retry{Model: scripted.New(failing(llm.ErrRateLimit, test.after), scripted.Reply{Text: "ok"}), MaxRetryAfter: test.most}
+			_, err := llm.Collect(m.Stream(t.Context(), &llm.Request{}))
+			if test.waits {
+				if err != nil || time.Since(begin) != test.after {
+					t.Errorf("%v of at most %v: waited %v, %v", test.after, test.most, time.Since(begin), err)
+				}
+				return
+			}
+			var e *llm.Error
+			want := "no; the server asks to wait " + test.after.Round(time.Millisecond).String()
+			if !errors.As(err, &e) || e.Message != want || e.RetryAfter != test.after || time.Since(begin) > 0 {
+				t.Errorf("%v of at most %v: after %v: %v", test.after, test.most, time.Since(begin), err)
+			}
+		})
+	}
 }
 
 func TestErrorOfResponse(t *testing.T) {
@@ -179,6 +208,9 @@ func TestErrorOfResponse(t *testing.T) {
 		{401, "", "", `{"error":{"message":"bad key","type":"invalid_request_error","code":"invalid_api_key"}}`, llm.ErrAuth, "bad key", "invalid_api_key", 0},
 		{429, "Retry-After", "2", `{"type":"error","error":{"type":"rate_limit_error","message":"slow"}}`, llm.ErrRateLimit, "slow", "rate_limit_error", 2 * time.Second},
 		{429, "retry-after-ms", "1500", `{"error":"plain"}`, llm.ErrRateLimit, "plain", "", 1500 * time.Millisecond},
+		{429, "Retry-After", "1e300", ``, llm.ErrRateLimit, "Too Many Requests", "", math.MaxInt64},
+		{429, "Retry-After", "NaN", ``, llm.ErrRateLimit, "Too Many Requests", "", 0},
+		{304, "", "", ``, llm.ErrMalformed, "Not Modified", "", 0},
 		{404, "", "", `{"message":"no model","type":"x"}`, llm.ErrBadRequest, "no model", "x", 0},
 		{502, "", "", `<html><title>Bad</title> gateway</html>`, llm.ErrServer, "Bad gateway", "", 0},
 		{504, "", "", ``, llm.ErrTimeout, "Gateway Timeout", "", 0},

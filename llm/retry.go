@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -15,12 +16,14 @@ import (
 // somebody has seen. Each failed attempt is yielded as a [Delta] with Attempt set.
 //
 // The waits double from Base to Max with jitter; a server's Retry-After is honoured in
-// full, unless ctx would end before: then the error is returned at once.
+// full, unless it is longer than MaxRetryAfter or ctx would end before: then the error
+// is returned at once, and names it.
 type Retry struct {
-	Model    Model
-	Attempts int           // in all; 0: 4
-	Base     time.Duration // 0: 500 ms
-	Max      time.Duration // 0: 30 s
+	Model         Model
+	Attempts      int           // in all; 0: 4
+	Base          time.Duration // 0: 500 ms
+	Max           time.Duration // 0: 30 s
+	MaxRetryAfter time.Duration // 0: 1 minute
 }
 
 // String names the inner model.
@@ -39,8 +42,12 @@ func (r *Retry) Stream(ctx context.Context, req *Request) iter.Seq2[Delta, error
 				return
 			}
 			pause := max(policy.NextBackOff(), err.RetryAfter)
-			if n >= cmp.Or(r.Attempts, 4) || !fits(ctx, pause) {
+			if n >= cmp.Or(r.Attempts, 4) {
 				yield(Delta{}, err)
+				return
+			}
+			if err.RetryAfter > cmp.Or(r.MaxRetryAfter, time.Minute) || !fits(ctx, pause) {
+				yield(Delta{}, notWaited(err))
 				return
 			}
 			if !yield(Delta{Attempt: &Attempt{Number: n, Error: err, Wait: pause}}, nil) {
@@ -68,6 +75,20 @@ func (r *Retry) attempt(ctx context.Context, req *Request, yield func(Delta, err
 		}
 	}
 	return nil, true
+}
+
+// notWaited names the wait that a server asks for in the error's message.
+func notWaited(err *Error) *Error {
+	if err.RetryAfter == 0 {
+		return err
+	}
+	e := *err
+	if e.Message == "" && e.Err != nil {
+		e.Message = e.Err.Error()
+	}
+	asked := "the server asks to wait " + e.RetryAfter.Round(time.Millisecond).String()
+	e.Message = strings.TrimPrefix(e.Message+"; "+asked, "; ")
+	return &e
 }
 
 func fits(ctx context.Context, pause time.Duration) bool {

@@ -10,8 +10,10 @@
 package anthropic
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"io"
 	"iter"
 	"mime"
@@ -38,9 +40,10 @@ type Options struct {
 
 // Model is a model behind a Messages server. It is safe for concurrent use.
 type Model struct {
-	name   string
-	url    string
-	client anthropic.Client
+	name    string
+	url     string
+	secrets llm.Secrets
+	client  anthropic.Client
 }
 
 // Open prepares a model. It makes no request; a missing key is an error where the server
@@ -50,25 +53,30 @@ func Open(name string, opts *Options) (*Model, error) {
 		opts = &Options{}
 	}
 	m := &Model{name: name, url: "anthropic:" + name}
-	base := strings.TrimSuffix(strings.TrimRight(cmp.Or(opts.BaseURL, officialURL), "/"), "/v1")
-	if u, err := url.Parse(base); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, &llm.Error{Kind: llm.ErrBadRequest, Model: m.url, Message: "the base URL " + base + " is no http or https address"}
+	base, err := llm.ParseBaseURL(m.url, cmp.Or(opts.BaseURL, officialURL))
+	if err != nil {
+		return nil, err
 	}
-	if opts.APIKey == "" && base == officialURL {
+	base.Path = strings.TrimSuffix(base.Path, "/v1")
+	if opts.APIKey == "" && base.String() == officialURL {
 		return nil, &llm.Error{Kind: llm.ErrAuth, Model: m.url, Message: "there is no API key for Anthropic"}
 	}
+	m.secrets = llm.SecretsOf(opts.APIKey, base, opts.Header)
 	m.client = anthropic.Client{Options: opts.sdk(base)} // a literal: the constructor would read the environment
 	return m, nil
 }
 
 // sdk are the SDK's options. Its own retries are off: llm.Retry does that, where it is
 // seen.
-func (o *Options) sdk(base string) []option.RequestOption {
-	client := o.HTTPClient
-	if client == nil {
-		client = llm.NewHTTPClient()
+func (o *Options) sdk(base *url.URL) []option.RequestOption {
+	root := *base
+	root.RawQuery, root.Fragment = "", ""
+	opts := []option.RequestOption{option.WithMaxRetries(0), option.WithHTTPClient(llm.Guard(o.HTTPClient)), option.WithBaseURL(root.String() + "/")}
+	for name, values := range base.Query() { // the SDK drops the query of a base URL
+		for _, v := range values {
+			opts = append(opts, option.WithQueryAdd(name, v))
+		}
 	}
-	opts := []option.RequestOption{option.WithMaxRetries(0), option.WithHTTPClient(client), option.WithBaseURL(base + "/")}
 	if o.APIKey != "" {
 		opts = append(opts, option.WithAPIKey(o.APIKey))
 	}
@@ -88,7 +96,7 @@ func (m *Model) String() string { return m.url }
 
 // Stream asks for a message and yields it.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
+	return m.secrets.Hide(func(yield func(llm.Delta, error) bool) {
 		res, err := m.post(ctx, req)
 		if err != nil {
 			yield(llm.Delta{}, err)
@@ -97,20 +105,37 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 		defer res.Body.Close()
 		r := &reader{model: m.url, yield: yield}
 		if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "application/json" {
-			data, err := io.ReadAll(res.Body)
-			if err != nil || !r.message(data) {
-				r.cut(ctx, err)
-			}
+			m.whole(ctx, r, res.Body)
 			return
 		}
-		events := ssestream.NewDecoder(res)
-		for events.Next() {
-			if !r.event(events.Event().Data) {
-				return
-			}
-		}
-		r.cut(ctx, events.Err())
+		m.pieces(ctx, r, res)
+	})
+}
+
+// whole reads a message that came in one piece, asked for so or not.
+func (m *Model) whole(ctx context.Context, r *reader, body io.Reader) {
+	data, err := io.ReadAll(body)
+	if err != nil || !json.Valid(data) {
+		r.yield(llm.Delta{}, llm.BodyError(ctx, m.url, err))
+		return
 	}
+	r.message(ctx, data)
+}
+
+// pieces reads a stream of events.
+func (m *Model) pieces(ctx context.Context, r *reader, res *http.Response) {
+	events := ssestream.NewDecoder(res)
+	for events.Next() {
+		switch e := events.Event(); {
+		case len(bytes.TrimSpace(e.Data)) == 0: // a sign of life
+		case e.Type == "error":
+			r.yield(llm.Delta{}, llm.ErrorOfBody(m.url, e.Data))
+			return
+		case !r.event(ctx, e.Data):
+			return
+		}
+	}
+	r.end(ctx, events.Err())
 }
 
 func (m *Model) post(ctx context.Context, req *llm.Request) (*http.Response, error) {

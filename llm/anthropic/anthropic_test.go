@@ -20,11 +20,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func openAt(t *testing.T, url string) llm.Model {
+func openAt(t *testing.T, url string) llm.Model { return openWith(t, url, "key") }
+
+func openWith(t *testing.T, url, key string) llm.Model {
 	t.Helper()
 	client := llm.NewHTTPClient()
 	t.Cleanup(client.CloseIdleConnections)
-	m, err := anthropic.Open("m", &anthropic.Options{APIKey: "key", BaseURL: url, HTTPClient: client, Beta: []string{"b1", "b2"}})
+	m, err := anthropic.Open("m", &anthropic.Options{APIKey: key, BaseURL: url, HTTPClient: client, Beta: []string{"b1", "b2"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,6 +44,8 @@ func TestConformance(t *testing.T) {
 		})
 	}
 }
+
+func TestHTTP(t *testing.T) { llmtest.TestHTTP(t, openWith) }
 
 // Wherever the connection breaks, the reply is an error, or it is whole.
 func TestCutAtEveryByte(t *testing.T) {

@@ -43,7 +43,8 @@ type (
 			PartialJSON string `json:"partial_json"`
 			StopReason  string `json:"stop_reason"`
 		} `json:"delta"`
-		Usage *usage `json:"usage"`
+		Usage *usage          `json:"usage"`
+		Error json.RawMessage `json:"error"`
 	}
 	usage struct {
 		InputTokens              *int64 `json:"input_tokens"`
@@ -58,37 +59,46 @@ type reader struct {
 	model string
 	yield func(llm.Delta, error) bool
 
-	usage usage
-	stop  llm.Stop
-	block content // the open one
-	empty bool    // no input of the open call has come yet
+	usage  usage
+	stop   llm.Stop
+	block  content // the open one
+	empty  bool    // no input of the open call has come yet
+	begun  bool    // a block has come
+	called bool    // a call has
 }
 
-// message yields a reply that came in one piece; false if it is none.
-func (r *reader) message(data []byte) bool {
+// message yields a reply that came in one piece.
+func (r *reader) message(ctx context.Context, data []byte) {
 	var m message
-	if json.Unmarshal(data, &m) != nil || m.Type != "message" && m.Type != "error" && m.Content == nil {
-		return false
-	}
-	if m.Type == "error" {
-		r.yield(llm.Delta{}, r.failure(data))
-		return true
+	err := json.Unmarshal(data, &m)
+	switch {
+	case m.Type == "error" || given(m.Error):
+		r.yield(llm.Delta{}, llm.ErrorOfBody(r.model, data))
+		return
+	case err != nil, m.Type != "message" && m.Content == nil:
+		r.yield(llm.Delta{}, llm.ErrorOfUnknown(r.model, "message", data, err))
+		return
+	case !r.yield(llm.Delta{ID: m.ID, Model: m.Model}, nil):
+		return
 	}
 	for i, c := range m.Content {
 		if !r.open(i, c) || !r.close(i) {
-			return true
+			return
 		}
 	}
-	r.usage = m.Usage
-	r.yield(llm.Delta{ID: m.ID, Model: m.Model, Usage: r.usage.session(), Stop: stopOf(m.StopReason)}, nil)
-	return true
+	r.usage, r.stop = m.Usage, stopOf(m.StopReason)
+	r.last(ctx)
 }
 
 // event reads one event of a stream. It returns false when the loop is over.
-func (r *reader) event(data []byte) bool {
+func (r *reader) event(ctx context.Context, data []byte) bool {
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
-		r.yield(llm.Delta{}, &llm.Error{Kind: llm.ErrMalformed, Model: r.model, Message: "the server sent what is no event: " + excerpt(data), Err: err})
+		r.yield(llm.Delta{}, llm.ErrorOfUnknown(r.model, "event", data, err))
+		return false
+	}
+	if e.Type == "error" || given(e.Error) {
+		r.yield(llm.Delta{}, llm.ErrorOfBody(r.model, data))
 		return false
 	}
 	switch e.Type {
@@ -105,18 +115,39 @@ func (r *reader) event(data []byte) bool {
 		r.stop = stopOf(e.Delta.StopReason)
 		r.usage.update(e.Usage)
 	case "message_stop":
-		r.yield(llm.Delta{Usage: r.usage.session(), Stop: r.stop}, nil)
-		return false
-	case "error":
-		r.yield(llm.Delta{}, r.failure(data))
+		r.last(ctx)
 		return false
 	}
 	return true // pings, and what is not known yet
 }
 
+func given(member json.RawMessage) bool { return len(member) > 0 && string(member) != "null" }
+
+// last yields the reason to stop. Where the server gave none, its word that this is the
+// end stands for one.
+func (r *reader) last(ctx context.Context) {
+	switch {
+	case r.stop == "" && r.called:
+		r.stop = llm.StopCalls
+	case r.stop == "" && r.begun:
+		r.stop = llm.StopEnd
+	}
+	r.end(ctx, nil)
+}
+
+// end yields the reason to stop, or the error that there is none.
+func (r *reader) end(ctx context.Context, err error) {
+	if r.stop == "" {
+		r.yield(llm.Delta{}, llm.BodyError(ctx, r.model, err))
+		return
+	}
+	r.yield(llm.Delta{Usage: r.usage.session(), Stop: r.stop}, nil)
+}
+
 // open begins a block; some servers put all of it here already.
 func (r *reader) open(index int, c content) bool {
-	r.block, r.empty = c, true
+	r.block, r.empty, r.begun = c, true, true
+	r.called = r.called || c.Type == "tool_use"
 	switch c.Type {
 	case "text":
 		return c.Text == "" || r.yield(llm.Delta{Text: c.Text}, nil)
@@ -168,19 +199,6 @@ func (e extra) json() string {
 	return strings.TrimSpace(string(data))
 }
 
-func (r *reader) failure(data []byte) *llm.Error {
-	return llm.ErrorOfBody(r.model, data)
-}
-
-// cut yields the error of a reply that did not come to its end.
-func (r *reader) cut(ctx context.Context, err error) {
-	if ctx.Err() != nil {
-		r.yield(llm.Delta{}, llm.AsError(r.model, ctx.Err()))
-		return
-	}
-	r.yield(llm.Delta{}, &llm.Error{Kind: llm.ErrConnection, Model: r.model, Message: "the reply was cut off", Err: err})
-}
-
 // update takes the newer counts, as far as they are given.
 func (u *usage) update(v *usage) {
 	if v == nil {
@@ -228,8 +246,4 @@ func stopOf(reason string) llm.Stop {
 		return llm.StopFilter
 	}
 	return llm.Stop(reason)
-}
-
-func excerpt(data []byte) string {
-	return strings.ToValidUTF8(string(data[:min(len(data), 200)]), "")
 }

@@ -1,6 +1,6 @@
 // Package llmtest helps to test models: a [Server] that speaks both wire protocols over
-// real HTTP, with the quirks of real gateways, and [TestModel], the rules that every
-// driver keeps.
+// real HTTP, with the quirks of real gateways, and the rules that drivers keep:
+// [TestModel] for every one, [TestHTTP] for those with a server.
 package llmtest
 
 import (
@@ -25,6 +25,7 @@ type Quirks struct {
 	OmitUsage    bool // no token counts
 	EmptyChoices bool // a first event without choices, as Azure sends
 	KeepAlive    bool // comments between events
+	OnePiece     bool // text in one event, however long
 	OddPieces    bool // arguments byte by byte, the name in every piece
 	NoIndex      bool // tool calls without an index
 	OneIndex     bool // every tool call has index 0
@@ -228,7 +229,15 @@ func ids(calls []session.Call, prefix string, round int) []session.Call {
 	return out
 }
 
-// pieces parts a text as a model would stream it.
+// text parts a reply's text as a model would stream it.
+func (o *output) text(text string) []string {
+	if o.quirks.OnePiece {
+		return []string{text}
+	}
+	return pieces(text, 5)
+}
+
+// pieces parts a text after every n characters.
 func pieces(text string, n int) (out []string) {
 	runes := []rune(text)
 	for len(runes) > 0 {

@@ -139,7 +139,7 @@ func (o *output) openai(r scripted.Reply) {
 	for _, text := range pieces(r.Reasoning, 5) {
 		o.choice(object{"reasoning_content": text}, nil)
 	}
-	for _, text := range pieces(r.Text, 5) {
+	for _, text := range o.text(r.Text) {
 		o.choice(object{"content": text}, nil)
 	}
 	for i, c := range calls {
@@ -255,7 +255,7 @@ func (o *output) block(i int, b object) {
 	switch b["type"] {
 	case "text":
 		start["text"] = ""
-		for _, text := range pieces(b["text"].(string), 5) {
+		for _, text := range o.text(b["text"].(string)) {
 			deltas = append(deltas, object{"type": "text_delta", "text": text})
 		}
 	case "thinking":

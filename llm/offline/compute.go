@@ -13,13 +13,16 @@ import (
 // compute works out sums exactly. It needs no tool, and says what it worked out.
 func compute(expression string) step {
 	return func(*plan) (string, bool) {
-		v, err := evaluate(expression)
+		v, err := evaluate(signs.Replace(strings.ToLower(expression)))
 		if err != nil {
 			return fmt.Sprintf("I could not work out %s: %v.", expression, err), true
 		}
 		return fmt.Sprintf("%s = %s", strings.TrimSpace(expression), v), true
 	}
 }
+
+// signs are other ways to write the operators.
+var signs = strings.NewReplacer("×", "*", "x", "*", "times", "*", "÷", "/", "divided", "/", "by", "", "plus", "+", "minus", "-")
 
 // evaluate uses Go's own exact constants; only numbers and + - * / ( ) are let in.
 func evaluate(expression string) (string, error) {

@@ -6,13 +6,16 @@
 // It understands requests such as
 //
 //	Count the words in README.md
-//	Read notes.txt
+//	How often does "TODO" occur in main.go
+//	Count the files in src
 //	List the files in src
 //	Find *.go
 //	Search for "TODO" in src
-//	Write "hello" to greeting.txt, then read greeting.txt
+//	Show me README.md
+//	Write hello to notes.txt, then read it
+//	Append bye to notes.txt
 //	Run `go version`
-//	Compute 2 + 3 * 4
+//	Calculate 2 + 3 * 4
 //
 // and, where a tool of the user's own is offered, requests that name what it does.
 package offline
@@ -66,8 +69,11 @@ func (model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, 
 
 // reply is the text of an answer, or the calls whose results it still needs.
 func reply(req *llm.Request) (string, []session.Call) {
-	asked, done := turn(req.Messages)
-	p := &plan{tools: toolbox(req.Tools), done: done, round: req.Messages.Len()}
+	p := &plan{tools: req.Tools, round: req.Messages.Len()}
+	asked := p.turn(req.Messages)
+	if helpRE.MatchString(asked) {
+		return p.tools.help(""), nil
+	}
 	stages := parse(asked, p.tools)
 	if len(stages) == 0 {
 		return p.tools.help(asked), nil
@@ -86,26 +92,31 @@ func reply(req *llm.Request) (string, []session.Call) {
 	return strings.Join(answers, "\n"), nil
 }
 
-// turn returns the last user message and the calls since with their results.
-func turn(t session.Transcript) (asked string, done []performed) {
+// turn returns the last user message, and notes the calls since with their results.
+func (p *plan) turn(t session.Transcript) (asked string) {
 	for _, c := range t.All() {
 		switch c.Kind() {
 		case session.KindUser:
-			asked, done = c.Text(), nil
+			asked, p.done, p.rounds = c.Text(), nil, 0
 		case session.KindAssistant:
+			p.rounds++
 			for call := range c.Calls() {
-				done = append(done, performed{call: call})
+				p.done = append(p.done, performed{call: call})
 			}
 		case session.KindToolResult:
-			for i := range done {
-				if done[i].call.ID == c.Answer().CallID && !done[i].answered {
-					done[i].answered, done[i].result, done[i].outcome = true, c.Text(), c.Answer().Outcome
-					break
-				}
-			}
+			p.answer(c.Answer(), c.Text())
 		}
 	}
-	return asked, done
+	return asked
+}
+
+func (p *plan) answer(a session.Answer, text string) {
+	for i, d := range p.done {
+		if d.call.ID == a.CallID && !d.answered {
+			p.done[i].answered, p.done[i].result, p.done[i].outcome = true, text, a.Outcome
+			return
+		}
+	}
 }
 
 // performed is a call of this turn and what it gave.
@@ -119,15 +130,16 @@ type performed struct {
 
 // plan runs the steps of a request against what has been done already.
 type plan struct {
-	tools toolbox
-	done  []performed
-	calls []session.Call // not performed yet
-	round int
+	tools  toolbox
+	done   []performed
+	calls  []session.Call // not performed yet
+	round  int            // of the session, for ids
+	rounds int            // of calls, since the request
 }
 
-// call gives the result of a call, or notes that it is still to be made. A call is known
-// by its arguments; the same call made twice has two results, in order.
-func (p *plan) call(name string, arguments map[string]any) (result, bool) {
+// find gives the result of a call that was made. A call is known by its arguments; the
+// same call made twice has two results, in order.
+func (p *plan) find(name string, arguments map[string]any) (result, bool) {
 	args := encode(arguments)
 	for i, d := range p.done {
 		if !d.used && d.answered && d.call.Name == name && d.call.Arguments == args {
@@ -135,7 +147,20 @@ func (p *plan) call(name string, arguments map[string]any) (result, bool) {
 			return result{d.result, d.outcome}, true
 		}
 	}
-	id := fmt.Sprintf("offline_%d_%d", p.round, len(p.calls))
-	p.calls = append(p.calls, session.Call{ID: id, Name: name, Arguments: args})
 	return result{}, false
+}
+
+// ask notes that a call is still to be made.
+func (p *plan) ask(name string, arguments map[string]any) {
+	id := fmt.Sprintf("offline_%d_%d", p.round, len(p.calls))
+	p.calls = append(p.calls, session.Call{ID: id, Name: name, Arguments: encode(arguments)})
+}
+
+// call finds a call's result, or asks for it.
+func (p *plan) call(name string, arguments map[string]any) (result, bool) {
+	r, ok := p.find(name, arguments)
+	if !ok {
+		p.ask(name, arguments)
+	}
+	return r, ok
 }

@@ -15,26 +15,37 @@ type result struct {
 	outcome session.Outcome
 }
 
-// failed tells of a call that did not do, in words for the user.
-func (r result) failed() (string, bool) {
+type failure struct {
+	Kind    string `json:"error_kind"`
+	Message string `json:"message"`
+	Detail  string `json:"detail"`
+}
+
+// failed tells of a call that did not do, in words for the user; empty: it did.
+func (r result) failed() string {
 	if r.outcome == session.OK {
-		return "", false
+		return ""
 	}
-	var f struct {
-		Message string `json:"message"`
-		Detail  string `json:"detail"`
-	}
-	_ = json.Unmarshal([]byte(r.text), &f) // another form of failure is shown as it is
-	if f.Message == "" {
+	var f failure
+	if !r.decode(&f) || f.Message == "" { // another form of failure is shown as it is
 		f.Message = r.text
 	}
 	if f.Detail != "" {
 		f.Message += " (" + f.Detail + ")"
 	}
 	if r.outcome == session.Denied {
-		return "I was not allowed to: " + f.Message, true
+		return "I was not allowed to: " + f.Message
 	}
-	return "That did not work: " + f.Message, true
+	return "That did not work: " + f.Message
+}
+
+// kind is the tool's word for what failed.
+func (r result) kind() string {
+	var f failure
+	if r.outcome == session.OK || !r.decode(&f) {
+		return ""
+	}
+	return f.Kind
 }
 
 // decode reads a result's JSON. Tools may give anything: then the text itself is shown.

@@ -1,10 +1,8 @@
 package offline
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -12,74 +10,97 @@ import (
 // calls.
 type step func(*plan) (string, bool)
 
-// file reads a whole file, page by page where the tool gives pages.
-func (p *plan) file(name string) (text, problem string, ok bool) {
-	var b strings.Builder
-	args := map[string]any{"path": name}
-	for {
-		r, ok := p.call(readTool, args)
-		if !ok {
-			return "", "", false
-		}
-		if problem, failed := r.failed(); failed {
-			return "", problem, true
-		}
-		var page struct {
-			Data       string `json:"data"`
-			Truncated  bool   `json:"truncated"`
-			NextOffset int64  `json:"next_offset"`
-		}
-		if !r.decode(&page) {
-			page.Data = r.text
-		}
-		b.WriteString(page.Data)
-		if !page.Truncated || page.NextOffset == 0 {
-			return b.String(), "", true
-		}
-		args = map[string]any{"path": name, "offset": page.NextOffset}
-	}
-}
-
 // count counts as wc does; what is one of its units.
 func count(what, name string) step {
 	return func(p *plan) (string, bool) {
-		text, problem, ok := p.file(name)
-		if !ok || problem != "" {
-			return problem, ok
+		c, ok := p.file(name)
+		tell := func(n int) string { return fmt.Sprintf("%s has %s.", name, plural(n, what)) }
+		switch {
+		case !ok:
+			return "", false
+		case c.tooLong && what == "byte" && c.size > 0:
+			return tell(int(c.size)), true
+		case c.tooLong:
+			return p.measure(name, counter(what, name), c, tell)
+		case c.problem != "":
+			return c.problem, true
 		}
 		n := 0
 		switch what {
 		case "word":
-			n = len(bytes.FieldsFunc([]byte(text), unicode.IsSpace))
+			n = len(strings.Fields(c.text))
 		case "line":
-			n = strings.Count(text, "\n")
+			n = strings.Count(c.text, "\n")
 		case "character":
-			n = utf8.RuneCountInString(text)
+			n = utf8.RuneCountInString(c.text)
 		case "byte":
-			n = len(text)
+			n = len(c.text)
 		}
-		return fmt.Sprintf("%s has %s.", name, plural(n, what)), true
+		return tell(n), true
 	}
 }
 
 // countText counts how often a text occurs in a file.
 func countText(text, name string) step {
 	return func(p *plan) (string, bool) {
-		data, problem, ok := p.file(name)
-		if !ok || problem != "" {
-			return problem, ok
+		c, ok := p.file(name)
+		tell := func(n int) string { return fmt.Sprintf("%q occurs %s in %s.", text, plural(n, "time"), name) }
+		switch {
+		case !ok:
+			return "", false
+		case c.tooLong:
+			line := "LC_ALL=C grep -aoF -e " + shellWord(text) + " < " + shellWord(name) + " | wc -l"
+			if strings.Contains(text, "\n") {
+				line = "" // grep would take it for two texts
+			}
+			return p.measure(name, line, c, tell)
+		case c.problem != "":
+			return c.problem, true
 		}
-		return fmt.Sprintf("%q occurs %s in %s.", text, plural(strings.Count(data, text), "time"), name), true
+		return tell(strings.Count(c.text, text)), true
 	}
 }
 
+// read shows a file; a folder is listed.
 func read(name string) step {
 	return func(p *plan) (string, bool) {
-		text, problem, ok := p.file(name)
-		if problem != "" {
-			return problem, ok
+		c, ok := p.file(name)
+		switch {
+		case !ok:
+			return "", false
+		case c.tooLong:
+			return c.excuse(name, "shows its beginning", "head -c 2000 "+shellWord(name)), true
+		case c.kind == "not_a_regular_file" && p.tools.has(listTool):
+			return list(name)(p)
+		case c.problem != "":
+			return c.problem, true
 		}
-		return text, ok
+		return c.text, true
+	}
+}
+
+// add puts a text behind what is in a file, on a line of its own if asked for.
+func add(name, text string, line bool) step {
+	if line {
+		text += "\n"
+	}
+	return func(p *plan) (string, bool) {
+		c, ok := p.file(name)
+		switch {
+		case !ok:
+			return "", false
+		case c.tooLong:
+			return c.excuse(name, "adds to it", "printf %s "+shellWord(text)+" >> "+shellWord(name)), true
+		case strings.ContainsRune(c.text, utf8.RuneError): // it came changed, and must not go back so
+			return name + " is no plain text: I do not add to it.", true
+		case c.problem != "" && c.kind != "path_not_found":
+			return c.problem, true
+		}
+		if line && c.text != "" && !strings.HasSuffix(c.text, "\n") {
+			c.text += "\n"
+		}
+		args := map[string]any{"path": name, "content": c.text + text}
+		return p.report(writeTool, args, func(result) string { return fmt.Sprintf("I added %s to %s.", plural(len(text), "byte"), name) })
 	}
 }
 
@@ -100,17 +121,11 @@ func write(name, text string) step {
 func list(dir string) step {
 	return func(p *plan) (string, bool) {
 		return p.report(listTool, map[string]any{"path": dir}, func(r result) string {
-			var out struct {
-				Entries []struct {
-					Name  string `json:"name"`
-					IsDir bool   `json:"is_dir"`
-				} `json:"entries"`
-				Truncated bool `json:"truncated"`
-			}
+			var out listOutput
 			if !r.decode(&out) {
 				return r.text
 			}
-			lines := []string{fmt.Sprintf("%s holds %s:", dir, entries(len(out.Entries), out.Truncated))}
+			lines := []string{fmt.Sprintf("%s holds %s:", dir, out.entries())}
 			for _, e := range out.Entries {
 				if e.IsDir {
 					e.Name += "/"
@@ -122,30 +137,65 @@ func list(dir string) step {
 	}
 }
 
-func entries(n int, more bool) string {
-	switch {
-	case more:
+type listOutput struct {
+	Entries []struct {
+		Name  string `json:"name"`
+		IsDir bool   `json:"is_dir"`
+	} `json:"entries"`
+	Truncated bool `json:"truncated"`
+	Total     int  `json:"total"`
+}
+
+func (out listOutput) entries() string {
+	switch n := len(out.Entries); {
+	case out.Truncated:
 		return fmt.Sprintf("more than %d entries, the first of which are", n)
 	case n == 1:
 		return "1 entry"
+	default:
+		return fmt.Sprintf("%d entries", n)
 	}
-	return fmt.Sprintf("%d entries", n)
+}
+
+// countFiles counts what is directly in a folder.
+func countFiles(dir string) step {
+	return func(p *plan) (string, bool) {
+		return p.report(listTool, map[string]any{"path": dir}, func(r result) string {
+			var out listOutput
+			if !r.decode(&out) {
+				return r.text
+			}
+			if out.Truncated {
+				return fmt.Sprintf("%s holds %d entries, files and folders together.", dir, max(out.Total, len(out.Entries)))
+			}
+			folders := 0
+			for _, e := range out.Entries {
+				if e.IsDir {
+					folders++
+				}
+			}
+			text := fmt.Sprintf("%s holds %s", dir, plural(len(out.Entries)-folders, "file"))
+			if folders > 0 {
+				text += " and " + plural(folders, "folder")
+			}
+			return text + "."
+		})
+	}
+}
+
+type findOutput struct {
+	Paths     []string `json:"paths"`
+	Truncated bool     `json:"truncated"`
 }
 
 func find(glob, dir string) step {
 	return func(p *plan) (string, bool) {
 		return p.report(findTool, map[string]any{"glob": glob, "path": dir}, func(r result) string {
-			var out struct {
-				Paths     []string `json:"paths"`
-				Truncated bool     `json:"truncated"`
-			}
+			var out findOutput
 			if !r.decode(&out) {
 				return r.text
 			}
-			head := fmt.Sprintf("%s of %s in %s:", plural(len(out.Paths), "match"), glob, dir)
-			if len(out.Paths) != 1 {
-				head = fmt.Sprintf("%d matches of %s in %s:", len(out.Paths), glob, dir)
-			}
+			head := fmt.Sprintf("%s of %s in %s:", matches(len(out.Paths)), glob, dir)
 			if out.Truncated {
 				head = "The first " + head
 			}
@@ -154,40 +204,40 @@ func find(glob, dir string) step {
 	}
 }
 
-func search(text, dir string) step {
+// countFound counts the files whose names match, in all folders below one.
+func countFound(glob, dir string) step {
 	return func(p *plan) (string, bool) {
-		return p.report(searchTool, map[string]any{"pattern": quoteRE(text), "path": dir}, func(r result) string {
-			var out struct {
-				Matches []struct {
-					Path string `json:"path"`
-					Line int    `json:"line"`
-					Text string `json:"text"`
-				} `json:"matches"`
-				Truncated bool `json:"truncated"`
-			}
+		return p.report(findTool, map[string]any{"glob": glob, "path": dir}, func(r result) string {
+			var out findOutput
 			if !r.decode(&out) {
 				return r.text
 			}
-			lines := []string{fmt.Sprintf("%q is on %s:", text, plural(len(out.Matches), "line"))}
-			for _, m := range out.Matches {
-				lines = append(lines, fmt.Sprintf("%s:%d: %s", m.Path, m.Line, m.Text))
-			}
+			text := fmt.Sprintf("%s of %s in %s and below.", matches(len(out.Paths)), glob, dir)
 			if out.Truncated {
-				lines = append(lines, "... and more")
+				text = "More than " + text
 			}
-			return strings.Join(lines, "\n")
+			return text
 		})
 	}
+}
+
+func matches(n int) string {
+	if n == 1 {
+		return "1 match"
+	}
+	return fmt.Sprintf("%d matches", n)
+}
+
+type shellOutput struct {
+	ExitCode int    `json:"exit_code"`
+	Stdout   string `json:"stdout"`
+	Stderr   string `json:"stderr"`
 }
 
 func shell(line string) step {
 	return func(p *plan) (string, bool) {
 		return p.report(shellTool, map[string]any{"cmd": line}, func(r result) string {
-			var out struct {
-				ExitCode int    `json:"exit_code"`
-				Stdout   string `json:"stdout"`
-				Stderr   string `json:"stderr"`
-			}
+			var out shellOutput
 			if !r.decode(&out) {
 				return r.text
 			}
@@ -215,7 +265,7 @@ func (p *plan) report(tool string, arguments map[string]any, tell func(result) s
 	if !ok {
 		return "", false
 	}
-	if problem, failed := r.failed(); failed {
+	if problem := r.failed(); problem != "" {
 		return problem, true
 	}
 	return tell(r), true

@@ -27,26 +27,16 @@ func (b toolbox) has(name string) bool {
 	return slices.ContainsFunc(b, func(t llm.Tool) bool { return t.Name == name })
 }
 
-// abilities says what can be asked for with which tool.
-var abilities = []struct{ tool, example string }{
-	{readTool, "read FILE, or count the words, lines or characters in FILE"},
-	{listTool, "list the files in FOLDER"},
-	{findTool, "find *.go"},
-	{searchTool, `search for "TEXT" in FOLDER`},
-	{writeTool, `write "TEXT" to FILE`},
-	{shellTool, "run `COMMAND`"},
-}
-
-// help says what was not understood, and what could be.
+// help says what was not understood, and gives examples of what would be.
 func (b toolbox) help(asked string) string {
 	lines := []string{"I am the built-in offline model, a rule-follower and not a language model."}
 	if asked = strings.TrimSpace(asked); asked != "" {
 		lines = append(lines, "I do not know what to do about: "+asked)
 	}
-	lines = append(lines, "What I can do here:", "- compute 2 + 3 * 4")
-	for _, a := range abilities {
-		if b.has(a.tool) {
-			lines = append(lines, "- "+a.example)
+	lines = append(lines, "These are examples of what I understand here:")
+	for _, r := range rules {
+		if r.example != "" && (r.needs == "" || b.has(r.needs)) {
+			lines = append(lines, "- "+r.example)
 		}
 	}
 	for _, t := range b {
@@ -65,7 +55,7 @@ func builtin(name string) bool {
 var (
 	wordRE   = regexp.MustCompile(`[a-zA-Z]+`)
 	numberRE = regexp.MustCompile(`-?\d+(?:\.\d+)?`)
-	textRE   = regexp.MustCompile("(?s)" + quoted + `|:\s*(.+)$`)
+	textRE   = regexp.MustCompile("(?s)(" + quoted + `)|:\s*(.+)$`)
 )
 
 // match finds the one tool of the user's whose name is spoken of in the request, and
@@ -142,8 +132,8 @@ func fill(t llm.Tool, request string) (map[string]any, bool) {
 func texts(request string) []string {
 	var out []string
 	for _, m := range textRE.FindAllStringSubmatch(request, -1) {
-		if g := groups(m); g[0] != "" {
-			out = append(out, g[0])
+		if text := unquote(m[1]) + m[2]; text != "" {
+			out = append(out, text)
 		}
 	}
 	return out

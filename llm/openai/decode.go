@@ -3,7 +3,6 @@ package openai
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/session"
@@ -100,7 +99,7 @@ type reader struct {
 func (r *reader) event(data []byte) bool {
 	var c completion
 	if err := json.Unmarshal(data, &c); err != nil {
-		r.yield(llm.Delta{}, &llm.Error{Kind: llm.ErrMalformed, Model: r.model, Message: "the server sent what is no completion: " + excerpt(data), Err: err})
+		r.yield(llm.Delta{}, llm.ErrorOfUnknown(r.model, "completion", data, err))
 		return false
 	}
 	if len(c.Error) > 0 && string(c.Error) != "null" {
@@ -197,7 +196,7 @@ func (r *reader) end(ctx context.Context, err error) {
 		r.stop = llm.StopEnd
 	}
 	if r.stop == "" {
-		r.fail(ctx, err)
+		r.yield(llm.Delta{}, llm.BodyError(ctx, r.model, err))
 		return
 	}
 	if r.stop == llm.StopEnd && len(r.slots) > 0 {
@@ -225,10 +224,6 @@ func (u *usage) session() *session.Usage {
 		out.Cost = session.Cost{Nano: int64(*u.Cost * 1e9)}
 	}
 	return out
-}
-
-func excerpt(data []byte) string {
-	return strings.ToValidUTF8(string(data[:min(len(data), 200)]), "")
 }
 
 func either(a, b string) string {

@@ -13,7 +13,6 @@ package openai
 import (
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"iter"
 	"mime"
@@ -46,11 +45,12 @@ type Options struct {
 
 // Model is a model behind a Chat Completions server. It is safe for concurrent use.
 type Model struct {
-	name   string
-	url    string
-	path   string
-	opts   Options
-	client openai.Client
+	name    string
+	url     string
+	path    string
+	opts    Options
+	secrets llm.Secrets
+	client  openai.Client
 }
 
 // Open prepares a model. It makes no request; a missing key is an error where the server
@@ -60,36 +60,40 @@ func Open(name string, opts *Options) (*Model, error) {
 	if opts != nil {
 		m.opts = *opts
 	}
-	base := strings.TrimRight(cmp.Or(m.opts.BaseURL, officialURL), "/")
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, &llm.Error{Kind: llm.ErrBadRequest, Model: m.url, Message: "the base URL " + base + " is no http or https address"}
+	base, err := llm.ParseBaseURL(m.url, cmp.Or(m.opts.BaseURL, officialURL))
+	if err != nil {
+		return nil, err
 	}
-	azure := strings.HasSuffix(u.Hostname(), ".azure.com")
-	if m.opts.APIKey == "" && (azure || base == officialURL) {
-		return nil, &llm.Error{Kind: llm.ErrAuth, Model: m.url, Message: "there is no API key for " + u.Host}
+	azure := strings.HasSuffix(base.Hostname(), ".azure.com")
+	if m.opts.APIKey == "" && (azure || base.String() == officialURL) {
+		return nil, &llm.Error{Kind: llm.ErrAuth, Model: m.url, Message: "there is no API key for " + base.Host}
 	}
-	if m.opts.HTTPClient == nil {
-		m.opts.HTTPClient = llm.NewHTTPClient()
-	}
+	m.secrets = llm.SecretsOf(m.opts.APIKey, base, m.opts.Header)
 	m.client = openai.Client{Options: m.options(base, azure)} // a literal: the constructor would read the environment
 	return m, nil
 }
 
 // options are the SDK's. Its own retries are off: llm.Retry does that, where it is seen.
-func (m *Model) options(base string, azure bool) []option.RequestOption {
-	opts := []option.RequestOption{option.WithMaxRetries(0), option.WithHTTPClient(m.opts.HTTPClient)}
+func (m *Model) options(base *url.URL, azure bool) []option.RequestOption {
+	opts := []option.RequestOption{option.WithMaxRetries(0), option.WithHTTPClient(llm.Guard(m.opts.HTTPClient))}
+	for name, values := range base.Query() { // the SDK drops the query of a base URL
+		for _, v := range values {
+			opts = append(opts, option.WithQueryAdd(name, v))
+		}
+	}
+	root := *base
+	root.RawQuery, root.Fragment = "", ""
 	switch {
 	case azure:
 		opts = append(opts, option.WithHeader("api-key", m.opts.APIKey))
-		if !strings.HasSuffix(base, "/v1") {
-			base = strings.TrimSuffix(base, "/openai") + "/openai"
+		if !strings.HasSuffix(root.Path, "/v1") {
+			root.Path = strings.TrimSuffix(root.Path, "/openai") + "/openai"
 			m.path = "deployments/" + url.PathEscape(m.name) + "/chat/completions"
 		}
 	case m.opts.APIKey != "":
 		opts = append(opts, option.WithAPIKey(m.opts.APIKey))
 	}
-	opts = append(opts, option.WithBaseURL(base+"/"))
+	opts = append(opts, option.WithBaseURL(root.String()+"/"))
 	if m.opts.APIVersion != "" {
 		opts = append(opts, option.WithQuery("api-version", m.opts.APIVersion))
 	}
@@ -107,7 +111,7 @@ func (m *Model) String() string { return m.url }
 // Stream asks for a completion and yields it. Params.ThinkingTokens and PromptCache have
 // no counterpart here and are left out.
 func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
-	return func(yield func(llm.Delta, error) bool) {
+	return m.secrets.Hide(func(yield func(llm.Delta, error) bool) {
 		res, err := m.post(ctx, req)
 		if err != nil {
 			yield(llm.Delta{}, err)
@@ -120,7 +124,7 @@ func (m *Model) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delt
 			return
 		}
 		m.pieces(ctx, r, res)
-	}
+	})
 }
 
 func (m *Model) post(ctx context.Context, req *llm.Request) (*http.Response, error) {
@@ -137,37 +141,37 @@ func (m *Model) post(ctx context.Context, req *llm.Request) (*http.Response, err
 func (m *Model) whole(ctx context.Context, r *reader, body io.Reader) {
 	data, err := io.ReadAll(body)
 	if err != nil {
-		r.fail(ctx, err)
+		r.yield(llm.Delta{}, llm.BodyError(ctx, m.url, err))
 		return
 	}
-	if r.event(data) {
-		r.end(ctx, nil)
+	if !r.event(data) {
+		return
 	}
+	if !r.begun && r.stop == "" {
+		r.yield(llm.Delta{}, llm.ErrorOfUnknown(m.url, "completion", data, nil))
+		return
+	}
+	r.done = true
+	r.end(ctx, nil)
 }
 
 // pieces reads a stream of events.
 func (m *Model) pieces(ctx context.Context, r *reader, res *http.Response) {
 	events := ssestream.NewDecoder(res)
 	for events.Next() {
-		data := events.Event().Data
-		if strings.TrimSpace(string(data)) == "[DONE]" {
+		e := events.Event()
+		switch text := strings.TrimSpace(string(e.Data)); {
+		case text == "": // a sign of life
+		case text == "[DONE]":
 			r.done = true
-			break
-		}
-		if !r.event(data) {
+			r.end(ctx, nil)
+			return
+		case e.Type == "error":
+			r.yield(llm.Delta{}, llm.ErrorOfBody(m.url, e.Data))
+			return
+		case !r.event(e.Data):
 			return
 		}
 	}
 	r.end(ctx, events.Err())
-}
-
-// fail yields an error that came on the way.
-func (r *reader) fail(ctx context.Context, err error) {
-	switch {
-	case ctx.Err() != nil:
-		err = ctx.Err()
-	case errors.Is(err, io.ErrUnexpectedEOF), err == nil:
-		err = &llm.Error{Kind: llm.ErrConnection, Model: r.model, Message: "the reply was cut off", Err: err}
-	}
-	r.yield(llm.Delta{}, llm.AsError(r.model, err))
 }

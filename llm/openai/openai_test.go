@@ -49,6 +49,12 @@ func TestConformance(t *testing.T) {
 	}
 }
 
+func TestHTTP(t *testing.T) {
+	llmtest.TestHTTP(t, func(t *testing.T, baseURL, key string) llm.Model {
+		return openAt(t, baseURL, openai.Options{APIKey: key})
+	})
+}
+
 // Wherever the connection breaks, the reply is an error, or it is whole.
 func TestCutAtEveryByte(t *testing.T) {
 	reply := scripted.Reply{Text: "answer", Calls: []session.Call{{ID: "c", Name: "f", Arguments: `{"a":1}`}}, Usage: &session.Usage{Input: 1, Output: 2}}

@@ -1,0 +1,67 @@
+package llm
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+)
+
+// What is read of an answer at most: no reply is as long, and of an error the beginning
+// says what it is.
+const (
+	replyLimit = 64 << 20
+	errorLimit = 64 << 10
+)
+
+// Guard returns a copy of client, or of NewHTTPClient's if it is nil, to which a key can
+// be given: it follows a redirect on the same server only, and ends answers that have no
+// end.
+func Guard(client *http.Client) *http.Client {
+	if client == nil {
+		client = NewHTTPClient()
+	}
+	guarded := *client
+	guarded.Transport = limited{client.Transport}
+	guarded.CheckRedirect = func(req *http.Request, via []*http.Request) error {
+		if err := sameServer(req, via); err != nil || client.CheckRedirect == nil {
+			return err
+		}
+		return client.CheckRedirect(req, via)
+	}
+	return &guarded
+}
+
+// sameServer refuses a redirect that would carry the key, or the session, elsewhere. Go
+// itself takes only some headers away. Nor would a POST do that becomes a GET.
+func sameServer(to *http.Request, via []*http.Request) error {
+	from := via[0]
+	switch {
+	case to.URL.Scheme != from.URL.Scheme || to.URL.Host != from.URL.Host, to.Method != from.Method:
+		return &Error{Kind: ErrBadRequest, Message: "the server redirects to " + SafeURL(to.URL) + ", which is not followed: set the base URL to where the API is"}
+	case len(via) >= 10:
+		return &Error{Kind: ErrBadRequest, Message: "the server redirects in a circle"}
+	}
+	return nil
+}
+
+// limited is a transport that bounds what comes.
+type limited struct{ next http.RoundTripper }
+
+func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
+	next := l.next
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	res, err := next.RoundTrip(req)
+	switch {
+	case err != nil:
+		return nil, err
+	case res.StatusCode < http.StatusBadRequest:
+		res.Body = http.MaxBytesReader(nil, res.Body, replyLimit)
+	default: // here, for the SDKs would read all of it
+		body, _ := io.ReadAll(io.LimitReader(res.Body, errorLimit)) // whatever came will do
+		res.Body.Close()
+		res.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return res, nil
+}
