@@ -22,6 +22,16 @@ func ParseID(text string) (ID, error) {
 	return ID(id), nil
 }
 
+// ContentID names a session by its content, for what is the same wherever it is made,
+// such as an agent's prompt. It is a UUIDv8 (RFC 9562, section 5.8) of the digest's
+// first bytes.
+func ContentID(d Digest) (id ID) {
+	copy(id[:], d[:])
+	id[6] = id[6]&0x0f | 0x80
+	id[8] = id[8]&0x3f | 0x80
+	return id
+}
+
 // String returns the usual 36-character form.
 func (id ID) String() string { return uuid.UUID(id).String() }
 

@@ -39,7 +39,12 @@ var may = map[string][]string{
 	"tool/builtin": {"tool", "sandbox", "session", "effect"},
 
 	"flow":        {"tool", "llm", "memory", "session", "effect", "sandbox"},
+	"run":         {"flow", "store", "effect", "session"},
+	"evidence":    {"graph", "store", "session"},
 	"store/jsonl": {"session", "sandbox"}, // sandbox for its portable types, as session has
+
+	"store/sqlite":    {"store", "session"},
+	"store/storetest": {"store", "session"},
 
 	"internal/config":   {},
 	"internal/archtest": {},
@@ -54,6 +59,7 @@ var sdks = map[string]string{
 	"github.com/openai/":     "llm/openai",
 	"github.com/anthropics/": "llm/anthropic",
 	"github.com/spf13/":      "internal/cli",
+	"modernc.org/":           "store/sqlite",
 }
 
 type pkg struct {
