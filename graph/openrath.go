@@ -1,0 +1,95 @@
+package graph
+
+import (
+	"bufio"
+	"io"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/openrath-go/rath/session"
+)
+
+// lineageLine is a line of OpenRath's lineage export.
+type lineageLine struct {
+	ID               session.ID      `json:"id"`
+	ParentSessionIDs []session.ID    `json:"parent_session_ids"`
+	LineageOperator  string          `json:"lineage_operator"`
+	LineageKind      string          `json:"lineage_kind"`
+	LineageExtras    [][2]string     `json:"lineage_extras"`
+	ChunkCount       int             `json:"chunk_count"`
+	CumulativeUsage  *openRathTokens `json:"cumulative_usage"`
+}
+
+type openRathTokens struct {
+	PromptTokens     int64 `json:"prompt_tokens"`
+	CompletionTokens int64 `json:"completion_tokens"`
+	TotalTokens      int64 `json:"total_tokens"`
+}
+
+var openRathKinds = map[session.Op]string{
+	session.OpUnknown: "unknown", session.OpAppend: "op_create", session.OpForward: "op_session_loop",
+	session.OpFork: "op_fork", session.OpDetach: "op_detach", session.OpMerge: "op_merge",
+	session.OpCompress: "op_session_compress", session.OpImport: "unknown", session.OpReplay: "unknown",
+}
+
+// WriteOpenRath writes OpenRath's lineage export: a JSON object a line for each session,
+// parents first, absent ones left out. The usage is that of the session and all its
+// ancestors, each counted once; null if there was none.
+func (g *Graph) WriteOpenRath(w io.Writer, _ *Options) error {
+	sums := g.cumulative()
+	return write(w, func(out *bufio.Writer) error {
+		for i := range int32(len(g.heads)) {
+			if g.absent.has(i) {
+				continue
+			}
+			line, err := encodeLine(g.lineageLine(i, sums[i]))
+			if err != nil {
+				return err
+			}
+			out.Write(line)
+		}
+		return nil
+	})
+}
+
+func (g *Graph) lineageLine(i int32, sum session.Usage) lineageLine {
+	h := &g.heads[i]
+	l := lineageLine{ID: h.ID, LineageOperator: h.Lineage.Path, LineageKind: g.openRathKind(i), ChunkCount: h.Len}
+	for _, p := range g.parents(i) {
+		l.ParentSessionIDs = append(l.ParentSessionIDs, g.heads[p.node].ID)
+	}
+	for _, e := range h.Lineage.Extras {
+		l.LineageExtras = append(l.LineageExtras, [2]string{e.Key, e.Value})
+	}
+	if sum.Calls > 0 || sum.Total() > 0 {
+		l.CumulativeUsage = &openRathTokens{sum.Input, sum.Output, sum.Total()}
+	}
+	return l
+}
+
+// openRathKind returns OpenRath's name of the operation. Heads do not tell instructions
+// from messages: a leaf that some session's prompt was is an instruction.
+func (g *Graph) openRathKind(i int32) string {
+	op := g.heads[i].Lineage.Op
+	if op != session.OpLeaf {
+		return openRathKinds[op]
+	}
+	isPrompt := func(l link) bool { return l.node == i && l.role == session.RolePrompt }
+	for _, c := range g.children(i) {
+		if slices.ContainsFunc(g.parents(c), isPrompt) {
+			return "leaf_system"
+		}
+	}
+	return "leaf_user"
+}
+
+// encodeLine encodes as Python's json.dumps(ensure_ascii=False) would.
+func encodeLine(l lineageLine) ([]byte, error) {
+	data, err := json.Marshal(l, json.FormatNilSliceAsNull(false), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return nil, err
+	}
+	out, err := jsontext.AppendFormat(nil, data, jsontext.SpaceAfterComma(true), jsontext.SpaceAfterColon(true))
+	return append(out, '\n'), err
+}
