@@ -3,11 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"log"
-	"os"
 	"strings"
 
-	"github.com/openrath-go/rath/examples/live"
 	"github.com/openrath-go/rath/flow"
 	"github.com/openrath-go/rath/llm/offline"
 	"github.com/openrath-go/rath/sandbox/local"
@@ -16,35 +13,26 @@ import (
 	"github.com/openrath-go/rath/tool/builtin"
 )
 
-type Report struct{ Count, Note *flow.Agent } // a struct is a module
+type text struct{ Text string }
 
-func (r *Report) Forward(ctx context.Context, s session.Session) (session.Session, error) {
-	s, err := r.Count.Forward(ctx, s)
-	if err != nil {
-		return s, err
-	}
-	return r.Note.Forward(ctx, s.Append(session.User(session.Text("Write \""+s.Text()+"\" to note.txt"))))
+func count(_ context.Context, in text) (int, error) { return len(strings.Fields(in.Text)), nil }
+
+func ask(_ context.Context, s session.Session) (session.Session, error) {
+	return s.Append(session.User(session.Text("Write \"" + s.Text() + "\" to note.txt"))), nil
 }
 
 func main() {
-	count := tool.New("word_count", "Count the words of a text.", func(_ context.Context, in struct {
-		Text string `json:"text" jsonschema:"the text to count"`
-	}) (int, error) {
-		return len(strings.Fields(in.Text)), nil
-	})
-	model := live.Or(offline.New()) // or openai.Open("gpt-5.5", &openai.Options{APIKey: key})
-	report := &Report{
-		Count: &flow.Agent{Name: "count", Model: model, Tools: tool.Set{count}},
-		Note:  &flow.Agent{Name: "note", Model: model, Tools: builtin.All()},
+	ctx, model := context.Background(), offline.New() // or openai.Open("gpt-5.5", nil)
+	report := flow.Sequence{
+		&flow.Agent{Name: "count", Model: model, Tools: tool.Set{tool.New("word_count", "Count words.", count)}},
+		flow.Func(ask),
+		&flow.Agent{Name: "note", Model: model, Tools: builtin.All()},
 	}
-	dir, _ := os.MkdirTemp("", "rath")
-	defer os.RemoveAll(dir)
-	sb, err := local.Open(context.Background(), dir, nil) // where the tools run
+	sb, err := local.Open(ctx, ".", nil) // where the tools run
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer sb.Close()
-	in := session.FromUser("Count the words in: Rath makes agents traceable.").To(sb)
-	out, err := report.Forward(context.Background(), in)
+	out, err := report.Forward(ctx, session.FromUser("Count the words in: Rath makes agents traceable.").To(sb))
 	fmt.Println(out.Text(), err)
 }

@@ -7,6 +7,11 @@ import (
 )
 
 func Example() {
+	here, _ := os.Getwd()
+	dir, _ := os.MkdirTemp("", "rath")
+	defer os.RemoveAll(dir)
+	_ = os.Chdir(dir) // the note goes there
+	defer os.Chdir(here)
 	main()
 	// Output: I wrote 18 bytes to note.txt. <nil>
 }
