@@ -51,8 +51,8 @@ func (a *Agent) Forward(ctx context.Context, s session.Session) (session.Session
 	if a.Model == nil {
 		return s, fail(ctx, s.ID(), "model", missing("model"))
 	}
-	if tool.ApproverOf(ctx) == nil && DeciderOf(ctx) != nil {
-		ctx = tool.WithApprover(ctx, askWhereAsked)
+	if DeciderOf(ctx) != nil {
+		ctx = tool.WithAsker(ctx, AskFirst)
 	}
 	l := newLoop(ctx, a, journaled(ctx, s))
 	l.begin()

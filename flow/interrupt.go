@@ -154,12 +154,3 @@ func AskFirst(ctx context.Context, t *tool.Tool, call session.Call) (tool.Decisi
 	}
 	return tool.Decision{Allow: d.Verdict == Approve || d.Verdict == Edit, Reason: d.Text, Arguments: d.Arguments}, nil
 }
-
-// askWhereAsked is the approver where a decider is there and no approver was set: it
-// asks for the tools that want it.
-func askWhereAsked(ctx context.Context, t *tool.Tool, call session.Call) (tool.Decision, error) {
-	if !t.Approval {
-		return tool.Decision{Allow: true}, nil
-	}
-	return AskFirst(ctx, t, call)
-}

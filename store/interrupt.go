@@ -32,7 +32,7 @@ func (i Interrupt) Open(now time.Time) bool {
 type Interrupts interface {
 	// Ask keeps a question. One that is kept under the key already is left as it is.
 	Ask(ctx context.Context, i Interrupt) error
-	// Decide answers a question, once. ErrNotFound, ErrDecided.
+	// Decide answers a question, once. ErrNotFound, ErrDecided, ErrExpired.
 	Decide(ctx context.Context, run session.ID, key string, decision json.RawMessage, by string) error
 	// Interrupts yields the questions of a run, or of all runs for the zero id, in the
 	// order in which they were asked.

@@ -16,61 +16,71 @@ const (
 	maxInlineChunk = 96 // the session that the chunk is in keeps it anyway
 )
 
-// refMember is the one member of a reference.
-const refMember = "$object"
+// A reference is {"$object":"DIGEST"}, exactly.
+const (
+	refBegin = `{"$object":"`
+	refEnd   = `"}`
+	refLen   = len(refBegin) + 2*sha256.Size + len(refEnd)
+)
 
 // Pack takes large values out of JSON: a member "chunk", and long strings and arrays.
-// In their place it leaves {"$object": DIGEST}; their bytes, in canonical form, are
+// In their place it leaves {"$object":"DIGEST"}; their bytes, in canonical form, are
 // returned for a [Batch]. What is alike in many events is so kept once.
 func Pack(value json.RawMessage) (packed json.RawMessage, objects [][]byte, err error) {
-	var out bytes.Buffer
-	enc := jsontext.NewEncoder(&out)
-	pack := func(name string, v jsontext.Value) (bool, error) {
-		switch {
-		case mayRefer(v): // it looks like a reference, and is none
-		case v.Kind() == jsontext.KindBeginObject && name != "chunk":
-			return false, nil
-		case len(v) <= maxInline && name != "chunk", len(v) <= maxInlineChunk:
-			return true, enc.WriteValue(v)
-		}
-		v = v.Clone()
+	take := func(raw []byte) ([]byte, error) {
+		v := jsontext.Value(raw).Clone()
 		if err := v.Canonicalize(); err != nil {
-			return true, err
+			return nil, err
 		}
 		objects = append(objects, v)
-		return true, enc.WriteValue(reference(sha256.Sum256(v)))
+		return reference(sha256.Sum256(v)), nil
 	}
-	if err := walk(enc, "", jsontext.Value(value), pack); err != nil {
+	if mayRefer(value) { // something in it looks like a reference
+		packed, err = take(value)
+	} else {
+		packed, err = rewrite(value, isLarge, take)
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("pack JSON: %w", err)
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), objects, nil
+	return packed, objects, nil
+}
+
+// isLarge takes long values out. Objects are entered, but for chunks.
+func isLarge(chunk bool, rest []byte) verdict {
+	switch {
+	case len(rest) > 0 && rest[0] == '{' && !chunk:
+		return enter
+	case chunk:
+		return replaceAbove(maxInlineChunk)
+	}
+	return replaceAbove(maxInline)
 }
 
 // Unpack puts the values back that Pack took out. Objects are read with get.
 func Unpack(packed json.RawMessage, get func(session.Digest) ([]byte, error)) (json.RawMessage, error) {
-	if !mayRefer(jsontext.Value(packed)) {
+	if !mayRefer(packed) {
 		return packed, nil
 	}
-	var out bytes.Buffer
-	enc := jsontext.NewEncoder(&out)
-	unpack := func(_ string, v jsontext.Value) (bool, error) {
-		if v.Kind() != jsontext.KindBeginObject || !mayRefer(v) {
-			return true, enc.WriteValue(v)
-		}
-		d, ok := referenced(v)
-		if !ok {
-			return false, nil
-		}
-		data, err := get(d)
-		if err != nil {
-			return true, err
-		}
-		return true, enc.WriteValue(data)
+	put := func(raw []byte) ([]byte, error) {
+		d, _ := referenced(raw)
+		return get(d)
 	}
-	if err := walk(enc, "", jsontext.Value(packed), unpack); err != nil {
+	value, err := rewrite(packed, isReference, put)
+	if err != nil {
 		return nil, fmt.Errorf("unpack JSON: %w", err)
 	}
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
+	return value, nil
+}
+
+func isReference(_ bool, rest []byte) verdict {
+	if len(rest) == 0 || rest[0] != '{' {
+		return keep
+	}
+	if _, ok := referenced(rest[:min(len(rest), refLen)]); ok {
+		return replaceAbove(0)
+	}
+	return enter
 }
 
 // References returns the digests that packed JSON refers to.
@@ -82,53 +92,87 @@ func References(packed json.RawMessage) (all []session.Digest) {
 	return all
 }
 
-// walk copies a value, the name of the member that holds it given, to enc. What visit
-// does not write itself is an object, and its members are walked.
-func walk(enc *jsontext.Encoder, name string, v jsontext.Value, visit func(name string, v jsontext.Value) (written bool, err error)) error {
-	v = bytes.TrimSpace(v)
-	if written, err := visit(name, v); written || err != nil {
-		return err
-	}
-	dec := jsontext.NewDecoder(bytes.NewReader(v))
-	if _, err := dec.ReadToken(); err != nil {
-		return err
-	}
-	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
-		return err
-	}
-	for dec.PeekKind() != jsontext.KindEndObject {
-		token, err := dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		name := token.String()
-		if err := enc.WriteToken(jsontext.String(name)); err != nil {
-			return err
-		}
-		value, err := dec.ReadValue()
-		if err != nil {
-			return err
-		}
-		if err := walk(enc, name, value, visit); err != nil {
-			return err
-		}
-	}
-	return enc.WriteToken(jsontext.EndObject)
+// mayRefer reports whether a reference could be in a value, however its name is escaped.
+func mayRefer(v []byte) bool {
+	return bytes.Contains(v, []byte("$object")) || bytes.Contains(v, []byte(`\u0024`))
 }
 
-// mayRefer reports whether a reference could be in v, however its name is escaped.
-func mayRefer(v jsontext.Value) bool {
-	return bytes.Contains(v, []byte(refMember)) || bytes.Contains(v, []byte(`\u0024`))
-}
+func reference(d session.Digest) []byte { return []byte(refBegin + d.String() + refEnd) }
 
-func reference(d session.Digest) jsontext.Value {
-	return jsontext.Value(`{"` + refMember + `":"` + d.String() + `"}`)
-}
-
-func referenced(v jsontext.Value) (d session.Digest, ok bool) {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(v, &m) != nil || len(m) != 1 {
+func referenced(raw []byte) (d session.Digest, ok bool) {
+	if len(raw) != refLen || !bytes.HasPrefix(raw, []byte(refBegin)) || !bytes.HasSuffix(raw, []byte(refEnd)) {
 		return d, false
 	}
-	return d, json.Unmarshal(m[refMember], &d) == nil
+	return d, d.UnmarshalText(raw[len(refBegin):refLen-len(refEnd)]) == nil
+}
+
+// verdict says what becomes of a value: it is replaced if it is longer than the number
+// says, kept, or entered, if it is an object.
+type verdict int
+
+const (
+	keep  verdict = -1
+	enter verdict = -2
+)
+
+func replaceAbove(n int) verdict { return verdict(n) }
+
+// rewrite copies JSON and replaces values. It asks judge about each, with the input from
+// the value on, and whether it is a member "chunk".
+func rewrite(value []byte, judge func(chunk bool, rest []byte) verdict, replace func(raw []byte) ([]byte, error)) ([]byte, error) {
+	r := rewriter{in: bytes.TrimSpace(value), judge: judge, replace: replace}
+	r.dec = jsontext.NewDecoder(bytes.NewBuffer(r.in))
+	if err := r.value(false); err != nil {
+		return nil, err
+	}
+	if r.copied == 0 {
+		return r.in, nil
+	}
+	return append(r.out, r.in[r.copied:]...), nil
+}
+
+type rewriter struct {
+	in, out []byte
+	copied  int // how much of in is in out
+	dec     *jsontext.Decoder
+	judge   func(chunk bool, rest []byte) verdict
+	replace func(raw []byte) ([]byte, error)
+}
+
+func (r *rewriter) value(chunk bool) error {
+	r.dec.PeekKind() // so that the offset is past what is between values
+	rest := bytes.TrimLeft(r.in[r.dec.InputOffset():], " \t\r\n:,")
+	what := r.judge(chunk, rest)
+	if what == enter {
+		return r.members()
+	}
+	raw, err := r.dec.ReadValue()
+	if err != nil || what == keep || len(raw) <= int(what) {
+		return err
+	}
+	end := int(r.dec.InputOffset())
+	with, err := r.replace(raw)
+	if err != nil {
+		return err
+	}
+	r.out = append(append(r.out, r.in[r.copied:end-len(raw)]...), with...)
+	r.copied = end
+	return nil
+}
+
+func (r *rewriter) members() error {
+	if _, err := r.dec.ReadToken(); err != nil {
+		return err
+	}
+	for r.dec.PeekKind() == jsontext.KindString {
+		name, err := r.dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		if err := r.value(string(name) == `"chunk"`); err != nil {
+			return err
+		}
+	}
+	_, err := r.dec.ReadToken() // the end, or what is wrong
+	return err
 }

@@ -96,6 +96,7 @@ var (
 	ErrLeased    = errors.New("another process drives the run")
 	ErrFenced    = errors.New("the lease was lost to another process")
 	ErrDecided   = errors.New("decided already")
+	ErrExpired   = errors.New("the time to decide is over")
 	ErrClosed    = errors.New("the store is closed")
 	ErrNewer     = errors.New("the store was written by a newer program")
 	ErrEndedRun  = errors.New("the run has ended")

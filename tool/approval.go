@@ -28,6 +28,7 @@ func AllowAll(context.Context, *Tool, session.Call) (Decision, error) {
 
 type (
 	approverKey struct{}
+	askerKey    struct{}
 	askedKey    struct{}
 )
 
@@ -44,6 +45,12 @@ func WithApprover(ctx context.Context, a Approver) context.Context {
 	return context.WithValue(ctx, approverKey{}, a)
 }
 
+// WithAsker returns a context in which a decides about the tools that have Approval set,
+// where no [Approver] is there to decide about all.
+func WithAsker(ctx context.Context, a Approver) context.Context {
+	return context.WithValue(ctx, askerKey{}, a)
+}
+
 // ApproverOf returns who decides in a context, nil if nobody does.
 func ApproverOf(ctx context.Context) Approver {
 	a, _ := ctx.Value(approverKey{}).(Approver)
@@ -54,13 +61,18 @@ func ApproverOf(ctx context.Context) Approver {
 // replayed run does not ask again.
 func approve(ctx context.Context, t *Tool, call session.Call) (Decision, error) {
 	approver := ApproverOf(ctx)
+	if approver == nil && t.Approval {
+		approver, _ = ctx.Value(askerKey{}).(Approver)
+	}
+	asked := effect.Call{Kind: "approval", Name: t.Name, Input: &call, Class: effect.ReadOnly}
 	switch {
+	case effect.Known(ctx, asked): // whoever decides now
 	case t.Class == effect.ReadOnly && !t.Approval, approver == nil && !t.Approval:
 		return Decision{Allow: true}, nil
 	case approver == nil:
 		return Decision{Reason: "it needs an approval, and nobody is there to give it"}, nil
 	}
-	return effect.Do(ctx, effect.Call{Kind: "approval", Name: t.Name, Input: &call, Class: effect.ReadOnly},
+	return effect.Do(ctx, asked,
 		func(ctx context.Context) (Decision, error) { return ask(ctx, approver, t, call) })
 }
 

@@ -100,22 +100,20 @@ func (d Dir) List() ([]Info, error) {
 // Find returns the session of an id, of a unique beginning of one, or for "@" the
 // newest that has a header: what something else left in the folder is passed over.
 func (d Dir) Find(id string) (Info, error) {
-	infos, err := d.List()
-	if err != nil {
-		return Info{}, err
-	}
 	if id == "@" {
+		infos, err := d.List()
+		if err != nil {
+			return Info{}, err
+		}
 		for _, info := range slices.Backward(infos) {
 			if hasHeader(info.Path) {
 				return info, nil
 			}
 		}
 	}
-	var found []Info
-	for _, info := range infos {
-		if id != "" && strings.HasPrefix(info.ID.String(), strings.ToLower(id)) {
-			found = append(found, info)
-		}
+	found, err := d.FindAll(id)
+	if err != nil {
+		return Info{}, err
 	}
 	switch len(found) {
 	case 0:
@@ -134,19 +132,43 @@ func (d Dir) Find(id string) (Info, error) {
 	return Info{}, e
 }
 
+// FindAll returns the sessions whose ids begin so, a finished one and the rest of a crash
+// both, the newest last.
+func (d Dir) FindAll(prefix string) (found []Info, err error) {
+	infos, err := d.List()
+	if err != nil || prefix == "" {
+		return nil, err
+	}
+	for _, info := range infos {
+		if strings.HasPrefix(info.ID.String(), strings.ToLower(prefix)) {
+			found = append(found, info)
+		}
+	}
+	return found, nil
+}
+
 // Load reads a session. Its ancestors come with it as far as their files are here.
-func (d Dir) Load(id string) (session.Session, error) {
+func (d Dir) Load(id string) (session.Session, error) { return d.load(id, (*File).Session) }
+
+// Import is Load for sessions that are to be kept elsewhere: see [File.Import].
+func (d Dir) Import(id string) (session.Session, error) { return d.load(id, (*File).Import) }
+
+func (d Dir) load(id string, restore restorer) (session.Session, error) {
 	info, err := d.Find(id)
 	if err != nil {
 		return session.Session{}, err
 	}
-	return loader{dir: d, known: map[session.ID]session.Session{}}.load(info)
+	return loader{dir: d, restore: restore, known: map[session.ID]session.Session{}}.load(info)
 }
+
+// restorer makes the session of a file.
+type restorer func(f *File, parents ...session.Session) (session.Session, error)
 
 // loader reads each file once.
 type loader struct {
-	dir   Dir
-	known map[session.ID]session.Session
+	dir     Dir
+	restore restorer
+	known   map[session.ID]session.Session
 }
 
 // load reads a session and its ancestors, parents first, without recursion: lineages can
@@ -168,7 +190,7 @@ func (l loader) load(info Info) (session.Session, error) {
 		if _, ok := l.known[id]; ok || f == nil {
 			continue
 		}
-		s, err := f.Session(l.parents(f)...)
+		s, err := l.restore(f, l.parents(f)...)
 		if err != nil && id == info.ID {
 			return s, fmt.Errorf("read session %s: %w", info.Path, err)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/openrath-go/rath/session"
 )
 
-// Encode makes the file of a finished session.
+// Encode makes the file of a finished session. One that was imported gives the file that
+// it comes from.
 func Encode(s session.Session, closed time.Time) (*File, error) {
 	f := &File{Header: headerOf(s.Record())}
 	for i, c := range s.All() {
@@ -24,11 +25,28 @@ func Encode(s session.Session, closed time.Time) (*File, error) {
 	}
 	t := trailerOf(s, closed)
 	f.Trailer = &t
-	return f, nil
+	o, err := originalOf(s.Lineage())
+	if err != nil {
+		return nil, err
+	}
+	return f, f.restore(o)
 }
 
 // Write writes the lines.
 func (f *File) Write(w io.Writer) error {
+	lines, err := f.lines()
+	if err != nil {
+		return err
+	}
+	for _, data := range lines {
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *File) lines() ([][]byte, error) {
 	records := []any{f.Header}
 	for _, c := range f.Chunks {
 		records = append(records, c)
@@ -36,16 +54,14 @@ func (f *File) Write(w io.Writer) error {
 	if f.Trailer != nil {
 		records = append(records, *f.Trailer)
 	}
-	for _, r := range records {
-		data, err := line(r)
-		if err != nil {
-			return err
-		}
-		if _, err := w.Write(data); err != nil {
-			return err
+	lines := make([][]byte, len(records))
+	for i, r := range records {
+		var err error
+		if lines[i], err = line(r); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return lines, nil
 }
 
 var kindOfOp = map[session.Op]string{
@@ -65,6 +81,7 @@ func kindOf(r session.Record) string {
 }
 
 func headerOf(r session.Record) Header {
+	r.Lineage.Extras = Notes(r.Lineage.Extras)
 	l := r.Lineage
 	h := Header{
 		RecordType: "header", SchemaVersion: schemaVersion,

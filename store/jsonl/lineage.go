@@ -21,7 +21,11 @@ type Lineage struct {
 // WriteLineage writes the lineage of sessions, one a line.
 func WriteLineage(w io.Writer, sessions ...session.Session) error {
 	for _, s := range sessions {
-		h, t := headerOf(s.Record()), trailerOf(s, s.Lineage().Time)
+		h, err := headerAsRead(s)
+		if err != nil {
+			return err
+		}
+		t := trailerOf(s, s.Lineage().Time)
 		data, err := line(Lineage{h.ID, h.ParentSessionIDs, h.LineageOperator, h.LineageKind, h.LineageExtras, s.Len(), t.CumulativeUsage})
 		if err != nil {
 			return err
@@ -31,4 +35,14 @@ func WriteLineage(w io.Writer, sessions ...session.Session) error {
 		}
 	}
 	return nil
+}
+
+// headerAsRead is the header of a session, that of its file if it was imported.
+func headerAsRead(s session.Session) (Header, error) {
+	f := File{Header: headerOf(s.Record())}
+	o, err := originalOf(s.Lineage())
+	if first, ok := o.Lines[0]; ok {
+		err = f.restore(original{Lines: map[int]jsontext.Value{0: first}})
+	}
+	return f.Header, err
 }

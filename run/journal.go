@@ -1,0 +1,218 @@
+package run
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/openrath-go/rath/effect"
+	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/store"
+)
+
+// ErrOver is returned for effects of a run that has ended or was stopped.
+var ErrOver = errors.New("the run is over")
+
+// journal answers effects from the record of a run, and records what is new. It is an
+// [effect.Journal].
+type journal struct {
+	record *record
+	put    func(store.Batch) store.Commit // nil: a replay, nothing is new
+	full   bool                           // wait for the disk always
+	broken bool                           // what is replayed did not succeed
+	now    func() time.Time
+	idle   idleness
+
+	mu   sync.Mutex // also keeps events in the order of their numbers
+	head store.Head
+	seen map[store.Key]int // how often an effect came up, by its key without occurrence
+	sent map[session.Digest]bool
+	over error // why nothing goes on
+}
+
+func newJournal(rec *record, head store.Head, now func() time.Time) *journal {
+	return &journal{record: rec, head: head, now: now, seen: map[store.Key]int{}, sent: map[session.Digest]bool{}}
+}
+
+// Begin implements [effect.Journal].
+func (j *journal) Begin(ctx context.Context, path string, call effect.Call) (effect.Entry, error) {
+	in, raw, err := newIntent(path, call)
+	if err != nil {
+		return nil, err
+	}
+	e := &entry{journal: j, ctx: ctx, call: call, intent: in, input: raw}
+	commit, err := j.begin(e)
+	switch {
+	case errors.Is(err, errCutOff):
+		return nil, j.cutOff(e)
+	case err != nil:
+		return nil, err
+	case e.known != nil && (e.known.Done || j.put == nil):
+		return e, e.recall(ctx)
+	case commit != nil:
+		// Not given up with ctx: an intent that was never acted upon would look like one whose
+		// end nobody saw.
+		return e, commit.Wait(context.WithoutCancel(ctx))
+	}
+	return e, nil
+}
+
+// begin finds the effect in the record, or makes its intent known. The commit is nil
+// where nobody must wait for it.
+func (j *journal) begin(e *entry) (store.Commit, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.over != nil {
+		return nil, j.over
+	}
+	e.intent.Occurrence = j.seen[e.intent.KeyOf()]
+	x, err := j.record.find(e.intent, e.input, j.put == nil)
+	if err != nil && j.broken && j.record.pending(e.intent.Path) == nil {
+		return nil, errCutOff
+	}
+	if err != nil {
+		j.over = err // what follows would only blur it
+		return nil, err
+	}
+	j.seen[withoutOccurrence(e.intent)]++
+	if x == nil && j.put == nil {
+		return nil, ErrRecordEnds
+	}
+	if e.known = x; x != nil {
+		j.record.use(x)
+		j.idle.moved()
+		if x.Done || j.put == nil {
+			return nil, j.inherit(x)
+		}
+		e.intent.Attempt = x.Attempts
+	}
+	e.begun = j.now()
+	return j.intend(e)
+}
+
+// errCutOff marks an effect that a failed run did not come to: another branch's failure
+// may have cut this one off before.
+var errCutOff = errors.New("cut off")
+
+// cutOff waits for that failure. If it does not come, the program diverged.
+func (j *journal) cutOff(e *entry) error {
+	if j.idle.wait(e.ctx) != nil {
+		return e.ctx.Err()
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, j.over = j.record.find(e.intent, e.input, true)
+	return j.over
+}
+
+// intend records that an effect is about to happen.
+func (j *journal) intend(e *entry) (store.Commit, error) {
+	packed, objects, err := store.Pack(e.input)
+	if err != nil {
+		return nil, err
+	}
+	e.intent.Input = packed
+	if e.call.Instant {
+		e.objects = objects
+		return nil, nil
+	}
+	commit, err := j.append(store.EventIntent, e.intent, store.Batch{Objects: objects})
+	if e.id = j.head.Seq; e.known != nil {
+		e.id = e.known.ID
+	}
+	e.busy = j.idle.enter(e.intent.Kind)
+	if e.call.Class != effect.Mutating && !j.full {
+		commit = nil
+	}
+	return commit, err
+}
+
+// inherit records what a rerun takes over from the run before it.
+func (j *journal) inherit(x *store.Effect) error {
+	if !j.record.inherited {
+		return nil
+	}
+	_, err := j.append(store.EventNoted, store.Noted{Intent: x.Intent, Value: x.Result.Value, Error: x.Result.Error}, store.Batch{})
+	return err
+}
+
+// append adds an event, and what goes with it, to the run. Only whoever holds mu calls
+// it.
+func (j *journal) append(kind string, body any, b store.Batch) (store.Commit, error) {
+	e, err := j.head.Next(kind, j.now(), body)
+	if err != nil {
+		return nil, err
+	}
+	j.head = e.Head()
+	b.Events = append(b.Events, e)
+	b.Objects = j.unsent(b.Objects)
+	return j.put(b), nil
+}
+
+// unsent leaves out the objects that went to the store already.
+func (j *journal) unsent(objects [][]byte) (rest [][]byte) {
+	for _, o := range objects {
+		if d := digestOf(o); !j.sent[d] {
+			j.sent[d] = true
+			rest = append(rest, o)
+		}
+	}
+	return rest
+}
+
+// note adds an event that is no effect, unless the run is over or a replay.
+func (j *journal) note(kind string, body any, b store.Batch) (store.Commit, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.over != nil || j.put == nil {
+		return nil, j.over
+	}
+	return j.append(kind, body, b)
+}
+
+// conclude adds the last event, whatever stopped the effects, and ends the journal.
+func (j *journal) conclude(kind string, body any, b store.Batch) (store.Commit, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	commit, err := j.append(kind, body, b)
+	j.over = ErrOver
+	return commit, err
+}
+
+// stop ends the journal: effects that come later get err, unless it has ended before.
+func (j *journal) stop(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.over == nil {
+		j.over = err
+	}
+}
+
+// Knows implements [effect.Journal].
+func (j *journal) Knows(path string, call effect.Call) bool {
+	in, _, err := newIntent(path, call)
+	if err != nil {
+		return false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	in.Occurrence = j.seen[in.KeyOf()]
+	x := j.record.byKey[in.KeyOf()]
+	return x != nil && (x.Done || j.put == nil)
+}
+
+// newIntent describes a call, with the canonical JSON of its input.
+func newIntent(path string, call effect.Call) (store.Intent, json.RawMessage, error) {
+	raw, err := canonical(call.Input)
+	in := store.Intent{
+		Path: path, Kind: call.Kind, Name: call.Name, Class: call.Class.String(), Key: call.Key, Digest: digestOf(raw),
+	}
+	return in, raw, err
+}
+
+func withoutOccurrence(i store.Intent) store.Key {
+	i.Occurrence = 0
+	return i.KeyOf()
+}

@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/openrath-go/rath/store"
+)
+
+// job is something to write.
+type job struct {
+	op    string // for errors: "append to run"
+	on    any    // the id
+	size  int64  // about, in bytes
+	do    func(*writer) error
+	done  chan error // has room for the answer
+	state atomic.Int32
+}
+
+// The states of a job.
+const (
+	waiting int32 = iota
+	begun
+	withdrawn
+)
+
+// begin takes the job up, for the first time or again, unless it was withdrawn.
+func (j *job) begin() bool {
+	return j.state.CompareAndSwap(waiting, begun) || j.state.Load() == begun
+}
+
+// withdraw reports whether the job will never be done.
+func (j *job) withdraw() bool { return j.state.CompareAndSwap(waiting, withdrawn) }
+
+// The limits of what waits: who comes then waits too.
+const (
+	maxQueued = 64 << 20 // bytes
+	jobSize   = 1 << 10  // of the smallest job
+	maxBatch  = 512      // jobs in one transaction
+)
+
+// queue holds jobs in the order in which they came.
+type queue struct {
+	room   *semaphore.Weighted
+	wake   chan struct{}
+	mu     sync.Mutex
+	jobs   []*job
+	closed bool
+}
+
+func newQueue() *queue {
+	return &queue{room: semaphore.NewWeighted(maxQueued), wake: make(chan struct{}, 1)}
+}
+
+func (q *queue) put(ctx context.Context, j *job) error {
+	j.size = min(j.size+jobSize, maxQueued)
+	if err := q.room.Acquire(ctx, j.size); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	closed := q.closed
+	if !closed {
+		q.jobs = append(q.jobs, j)
+	}
+	q.mu.Unlock()
+	if closed {
+		q.room.Release(j.size)
+		return store.ErrClosed
+	}
+	q.signal()
+	return nil
+}
+
+func (q *queue) signal() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// take waits for jobs and takes what is there, up to a batch. It returns none when the
+// queue is closed and empty.
+func (q *queue) take() []*job {
+	for {
+		q.mu.Lock()
+		n := min(len(q.jobs), maxBatch)
+		jobs := q.jobs[:n:n]
+		if q.jobs = q.jobs[n:]; len(q.jobs) == 0 {
+			q.jobs = nil
+		}
+		closed := q.closed
+		q.mu.Unlock()
+		for _, j := range jobs {
+			q.room.Release(j.size)
+		}
+		if n > 0 || closed {
+			return jobs
+		}
+		<-q.wake
+	}
+}
+
+func (q *queue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	q.signal()
+}
