@@ -141,8 +141,8 @@ func (h *Handle) outcome(outer, ctx context.Context, err error) (store.State, er
 		return store.Cancelled, ErrCancelled
 	case errors.Is(cause, ErrTimedOut):
 		return store.TimedOut, ErrTimedOut
-	case outer.Err() != nil:
-		return store.Queued, err
+	case outer.Err() != nil, errors.As(err, new(*Divergence)):
+		return store.Queued, err // for another process, or for the right program
 	}
 	return store.Failed, err
 }

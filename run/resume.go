@@ -60,8 +60,8 @@ func (r *Runner) Resume(ctx context.Context, id session.ID) (*Handle, error) {
 }
 
 // ResumeWith is [Runner.Resume] with a workflow at hand, whatever its fingerprint. A
-// program that does something else than the record tells fails with a [*Divergence], and
-// so does the run.
+// program that does something else than the record tells fails with a [*Divergence]; the
+// run is put down for the right one.
 func (r *Runner) ResumeWith(ctx context.Context, id session.ID, w flow.Workflow) (*Handle, error) {
 	run, err := r.acquire(ctx, id)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -195,6 +196,131 @@ type countingModel struct {
 func (m *countingModel) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Delta, error] {
 	m.n.Add(1)
 	return m.Model.Stream(ctx, req)
+}
+
+// A program that has changed is told so, and the run waits for the right one.
+func TestResumeDiverges(t *testing.T) {
+	st := open(t)
+	var calls atomic.Int64
+	stop := make(chan struct{}, 1)
+	build := func(prompt string) flow.Workflow {
+		put := counted("put", effect.Idempotent, &calls)
+		halt := tool.New("halt", "", func(ctx context.Context, _ textInput) (string, error) {
+			select {
+			case stop <- struct{}{}:
+				<-ctx.Done()
+				return "", ctx.Err()
+			default:
+				return "on", nil
+			}
+		})
+		halt.Class = effect.ReadOnly
+		return &flow.Agent{Name: "a", Prompt: prompt, Model: steps("put", "halt"), Tools: tool.Set{put, halt}}
+	}
+	r := run.New(st, &run.Options{Durability: run.Full})
+	ctx, cancel := context.WithCancel(t.Context())
+	h, err := r.Start(ctx, "demo", build("p"), session.FromUser("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for len(stop) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	_, _ = h.Wait()
+	r.Register("demo", build("q"))
+	if _, err := r.Resume(t.Context(), h.ID()); !errors.Is(err, run.ErrUnknownWorkflow) {
+		t.Errorf("a changed program: %v", err)
+	}
+	h, err = r.ResumeWith(t.Context(), h.ID(), build("q"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d *run.Divergence
+	if _, err := h.Wait(); !errors.As(err, &d) || d.Path != "a" || d.Field != "input.prompt.digest" || h.State() != store.Queued {
+		t.Errorf("%v, %s", err, h.State())
+	}
+	r.Register("demo", build("p"))
+	handles, err := r.Recover(t.Context())
+	if err != nil || len(handles) != 1 {
+		t.Fatal(len(handles), err)
+	}
+	if out, err := handles[0].Wait(); err != nil || out.Text() != "done" || calls.Load() != 1 {
+		t.Errorf("%q, %v, %d calls", out.Text(), err, calls.Load())
+	}
+}
+
+// A panic fails its run and no other.
+func TestPanic(t *testing.T) {
+	r := run.New(open(t), &run.Options{Log: slog.New(slog.DiscardHandler)})
+	h, err := r.Start(t.Context(), "demo", flow.Func(func(context.Context, session.Session) (session.Session, error) { panic("oh") }), session.FromUser("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Wait(); err == nil || !strings.Contains(err.Error(), "oh") || h.State() != store.Failed {
+		t.Errorf("%v, %s", err, h.State())
+	}
+}
+
+// Two branches and the failure of one: the record replays, the cut-off branch too.
+func TestReplayOfAFailedRun(t *testing.T) {
+	st := open(t)
+	boom := errors.New("boom")
+	var once sync.Once
+	slow := make(chan struct{})
+	w := &flow.Parallel{Branches: []flow.Workflow{
+		&flow.Agent{Name: "slow", Model: scripted.New(scripted.Reply{Text: "never", Delay: time.Hour})},
+		flow.Func(func(ctx context.Context, s session.Session) (session.Session, error) {
+			if _, err := effect.Now(ctx); err != nil {
+				return s, err
+			}
+			once.Do(func() { <-slow })
+			return s.Append(session.User(session.Text("half"))), boom
+		}),
+	}}
+	r := run.New(st, nil)
+	h, err := r.Start(t.Context(), "demo", w, session.FromUser("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for begun := false; !begun; {
+		for e := range st.Events(t.Context(), h.ID(), 0) {
+			begun = begun || strings.Contains(string(e.Body), `"kind":"model"`)
+		}
+	}
+	close(slow)
+	out, err := h.Wait()
+	if !errors.Is(err, boom) || h.State() != store.Failed {
+		t.Fatalf("%v, %s", err, h.State())
+	}
+	again, err := r.Replay(t.Context(), h.ID(), w)
+	if !errors.Is(err, boom) || again.Digest() != out.Digest() {
+		t.Errorf("%v, %s, %s", err, again.Digest(), out.Digest())
+	}
+}
+
+func TestWatchAndWait(t *testing.T) {
+	st := open(t)
+	r, other := run.New(st, nil), run.New(st, nil)
+	var calls atomic.Int64
+	h, err := r.Start(t.Context(), "demo", &flow.Agent{Name: "a", Model: steps("put"), Tools: tool.Set{counted("put", effect.Mutating, &calls)}}, session.FromUser("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last string
+	for e, err := range other.Watch(t.Context(), h.ID(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = e.Kind
+	}
+	if last != store.EventState {
+		t.Errorf("the last event is %s", last)
+	}
+	if got, err := other.Wait(t.Context(), h.ID()); err != nil || got.State != store.Succeeded {
+		t.Errorf("%+v, %v", got, err)
+	}
+	_, _ = h.Wait()
 }
 
 func TestReviewAndThreeWaysToSettle(t *testing.T) {

@@ -146,7 +146,8 @@ func (r *Runner) start(ctx context.Context, run store.Run, w flow.Workflow, s se
 	}
 	run.Head = created.Head()
 	b := store.Batch{Events: []store.Event{created}, Sessions: []session.Session{s}}
-	if err := r.store.CreateRun(ctx, run, b).Wait(ctx); err != nil {
+	// Not given up with ctx: the run would be there, ours, and nobody would drive it.
+	if err := r.store.CreateRun(ctx, run, b).Wait(context.WithoutCancel(ctx)); err != nil {
 		return nil, fmt.Errorf("start run %s: %w", run.ID, err)
 	}
 	return r.drive(ctx, run, w, s, rec), nil
