@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/openrath-go/rath/session"
-	"github.com/openrath-go/rath/tool"
+	"github.com/openrath-go/rath/flow"
+	"github.com/openrath-go/rath/run"
 )
 
 // asker asks the user on the terminal, one question at a time.
@@ -24,31 +24,59 @@ type asker struct {
 	allowed map[string]bool
 }
 
-func (q *asker) ask(ctx context.Context, t *tool.Tool, call session.Call) (tool.Decision, error) {
+// decide is a [flow.Decider]. What is no approval is left to be decided otherwise.
+func (q *asker) decide(ctx context.Context, asked flow.Question) (flow.Decision, error) {
+	call := asked.Call
+	if asked.Kind != flow.KindApproval || call == nil {
+		return flow.Decision{}, run.ErrLater
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.allowed[t.Name] {
-		return tool.Decision{Allow: true}, nil
+	if q.allowed[call.Tool] {
+		return flow.Decision{Verdict: flow.Approve}, nil
 	}
-	question := fmt.Sprintf("allow %s %s? [y]es, [n]o, [a]lways this tool: ", t.Name, plainly(call.Arguments))
-	if _, err := io.WriteString(q.out, printable(question)); err != nil {
-		return tool.Decision{}, fmt.Errorf("ask on the terminal: %w", err)
-	}
-	answer, err := q.line(ctx)
+	answer, err := q.prompt(ctx, fmt.Sprintf("allow %s %s? [y]es, [n]o, [a]lways this tool, [e]dit: ", call.Tool, plainly(call.Arguments)))
 	if err != nil {
-		return tool.Decision{}, err
+		return flow.Decision{}, err
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
+	switch strings.ToLower(answer) {
 	case "y", "yes":
-		return tool.Decision{Allow: true}, nil
+		return flow.Decision{Verdict: flow.Approve}, nil
 	case "a", "always":
 		if q.allowed == nil {
 			q.allowed = map[string]bool{}
 		}
-		q.allowed[t.Name] = true
-		return tool.Decision{Allow: true}, nil
+		q.allowed[call.Tool] = true
+		return flow.Decision{Verdict: flow.Approve}, nil
+	case "e", "edit":
+		return q.edit(ctx)
 	}
-	return tool.Decision{Reason: "the user said no"}, nil
+	return refused, nil
+}
+
+var refused = flow.Decision{Verdict: flow.Reject, Text: "the user said no"}
+
+// edit asks for other arguments until it gets JSON, or nothing, which is a no.
+func (q *asker) edit(ctx context.Context) (flow.Decision, error) {
+	for {
+		answer, err := q.prompt(ctx, "the arguments as JSON, or nothing to refuse: ")
+		if err != nil || answer == "" {
+			return refused, err
+		}
+		d := flow.Decision{Verdict: flow.Edit, Arguments: answer}
+		if d.Check() == nil {
+			return d, nil
+		}
+	}
+}
+
+// prompt asks for a line.
+func (q *asker) prompt(ctx context.Context, question string) (string, error) {
+	if _, err := io.WriteString(q.out, printable(question)); err != nil {
+		return "", fmt.Errorf("ask on the terminal: %w", err)
+	}
+	answer, err := q.line(ctx)
+	return strings.TrimSpace(answer), err
 }
 
 // plainly shows all of a call's arguments, which is what the answer is about: no space
@@ -85,9 +113,9 @@ func (q *asker) line(ctx context.Context) (string, error) {
 	}
 }
 
-// prompt is where questions go: stderr through the view if that is a terminal, else the
-// terminal itself; nil if there is none.
-func (a *app) prompt(v *view) io.Writer {
+// terminalFor is where questions go: stderr through the view if that is a terminal, else
+// the terminal itself; nil if there is none.
+func (a *app) terminalFor(v *view) io.Writer {
 	if a.terminal.err {
 		return questions{v}
 	}

@@ -2,12 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/openrath-go/rath/session"
-	"github.com/openrath-go/rath/tool"
+	"github.com/openrath-go/rath/flow"
+	"github.com/openrath-go/rath/run"
 )
 
 // What is approved is shown: all of it, and as it is.
@@ -24,8 +25,8 @@ func TestAskShowsAll(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var out strings.Builder
 			q := &asker{in: strings.NewReader("y\n"), out: &out}
-			d, err := q.ask(t.Context(), &tool.Tool{Name: "shell"}, session.Call{Name: "shell", Arguments: test.arguments})
-			if err != nil || !d.Allow {
+			d, err := q.decide(t.Context(), question("shell", test.arguments))
+			if err != nil || d.Verdict != flow.Approve {
 				t.Fatal(d, err)
 			}
 			if !strings.Contains(out.String(), test.want) {
@@ -35,27 +36,35 @@ func TestAskShowsAll(t *testing.T) {
 	}
 }
 
+func question(tool, arguments string) flow.Question {
+	return flow.Question{Request: flow.Request{Kind: flow.KindApproval, Call: &flow.CallRequest{Tool: tool, Arguments: arguments}}}
+}
+
 func TestAskAnswers(t *testing.T) {
-	shell := &tool.Tool{Name: "shell"}
-	q := &asker{in: strings.NewReader("y\n\nYES\nno\nmaybe\na\n"), out: new(strings.Builder)}
-	var got []bool
-	for range 8 { // after "always" nothing is asked
-		d, err := q.ask(t.Context(), shell, session.Call{Arguments: "{}"})
+	q := &asker{in: strings.NewReader("y\n\nYES\nno\nmaybe\nedit\n{\n{\"cmd\":\"ls\"}\ne\n\na\n"), out: new(strings.Builder)}
+	var got []flow.Decision
+	for range 10 { // after "always" nothing is asked
+		d, err := q.decide(t.Context(), question("shell", "{}"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, d.Allow)
+		got = append(got, d)
 	}
-	if diff := cmp.Diff([]bool{true, false, true, false, false, true, true, true}, got); diff != "" {
+	yes := flow.Decision{Verdict: flow.Approve}
+	edited := flow.Decision{Verdict: flow.Edit, Arguments: `{"cmd":"ls"}`}
+	if diff := cmp.Diff([]flow.Decision{yes, refused, yes, refused, refused, edited, refused, yes, yes, yes}, got); diff != "" {
 		t.Error(diff)
 	}
-	if d, err := q.ask(t.Context(), &tool.Tool{Name: "other"}, session.Call{}); d.Allow || err != nil {
+	if d, err := q.decide(t.Context(), question("other", "{}")); d != refused || err != nil {
 		t.Error("a terminal that is gone allows", d, err)
+	}
+	if _, err := q.decide(t.Context(), flow.Question{Request: flow.Request{Kind: flow.KindInput}}); !errors.Is(err, run.ErrLater) {
+		t.Error("what is no approval is not left for later", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	silent := &asker{in: strings.NewReader(""), out: new(strings.Builder), lines: make(chan string)}
-	if _, err := silent.ask(ctx, shell, session.Call{}); err == nil {
+	if _, err := silent.decide(ctx, question("shell", "{}")); err == nil {
 		t.Error("the end of the run was not noticed")
 	}
 }

@@ -84,12 +84,22 @@ It needs no key: without a configured model the built-in offline one answers.`,
 	root.SetIn(a.in)
 	root.SetFlagErrorFunc(usageOf)
 	root.PersistentFlags().BoolVar(&a.asJSON, "json", false, "write JSON to stdout, errors too")
-	root.PersistentFlags().StringVar(&a.color, "color", "auto", "color on stderr: auto, always or never")
+	root.PersistentFlags().StringVar(&a.color, "color", "auto", "color: auto, always or never")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkColor() }
-	root.AddCommand(a.runCommand(), a.lsCommand(), a.showCommand(), a.doctorCommand(),
-		a.configCommand(), a.versionCommand(), exitCodesTopic())
+	root.AddGroup(&cobra.Group{ID: "runs", Title: "Runs:"}, &cobra.Group{ID: "sessions", Title: "Sessions:"})
+	group(root, "runs", a.runCommand(), a.resumeCommand(), a.replayCommand(), a.rerunCommand(), a.psCommand(), a.runsCommand())
+	group(root, "sessions", a.lsCommand(), a.showCommand(), a.logCommand(), a.diffCommand(), a.forkCommand(), a.detachCommand(), a.mergeCommand(),
+		a.exportCommand(), a.verifyCommand(), a.importCommand(), a.gcCommand())
+	root.AddCommand(a.doctorCommand(), a.configCommand(), a.versionCommand(), exitCodesTopic())
 	strict(root)
 	return root
+}
+
+func group(root *cobra.Command, id string, cmds ...*cobra.Command) {
+	for _, cmd := range cmds {
+		cmd.GroupID = id
+		root.AddCommand(cmd)
+	}
 }
 
 func (a *app) checkColor() error {
@@ -100,9 +110,12 @@ func (a *app) checkColor() error {
 	return usage(errors.New("--color must be auto, always or never"))
 }
 
-// colored reports whether stderr takes color.
-func (a *app) colored() bool {
-	return a.color == "always" || a.color == "auto" && a.terminal.err && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb"
+// colored reports whether stderr takes color, coloredOut whether stdout does.
+func (a *app) colored() bool    { return a.coloredOn(a.terminal.err) }
+func (a *app) coloredOut() bool { return a.coloredOn(a.terminal.out) }
+
+func (a *app) coloredOn(terminal bool) bool {
+	return a.color == "always" || a.color == "auto" && terminal && a.env("NO_COLOR") == "" && a.env("TERM") != "dumb"
 }
 
 // home returns the OpenRath home and its configuration.

@@ -2,15 +2,19 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/openrath-go/rath/internal/config"
 	"github.com/openrath-go/rath/llm/offline"
+	"github.com/openrath-go/rath/store"
 	"github.com/spf13/cobra"
 )
 
@@ -33,6 +37,7 @@ type finding struct {
 func (a *app) doctor(ctx context.Context) error {
 	found := []finding{{"rath", "ok", version() + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH}}
 	found = append(found, a.examineHome()...)
+	found = append(found, a.examineStore(ctx)...)
 	found = append(found, examineSandbox(ctx)...)
 	problems := 0
 	for _, f := range found {
@@ -60,7 +65,7 @@ func (a *app) examineHome() []finding {
 	}
 	found := []finding{{"home", "ok", fmt.Sprintf("%s (%s)", dir, origin)}}
 	if err := writable(dir); err != nil {
-		found = append(found, finding{"home", "problem", "sessions cannot be kept: " + err.Error()})
+		found = append(found, finding{"home", "problem", "nothing can be kept: " + err.Error()})
 	}
 	c, err := config.Load(dir)
 	if err != nil {
@@ -77,7 +82,8 @@ func (a *app) examineHome() []finding {
 	return append(found, a.examineModel(c)...)
 }
 
-// writable tries the folder, or the nearest one above it that exists.
+// writable tries the folder, or the nearest one above it that exists, with as much as a
+// short run writes.
 func writable(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -86,8 +92,59 @@ func writable(dir string) error {
 	if err != nil {
 		return err
 	}
+	_, err = f.Write(make([]byte, 64<<10))
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+// examineStore opens the store as a run does.
+func (a *app) examineStore(ctx context.Context) []finding {
+	home, _, err := config.Home(a.env)
+	if err != nil {
+		return nil // the home's finding says so
+	}
+	path := filepath.Join(home, storeFile)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return []finding{{"store", "note", "there is none yet: rath run makes " + path}}
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0) // before the store has locks on it
+	if err != nil {
+		return []finding{{"store", "problem", withHint(storeHint(err))}}
+	}
 	f.Close()
-	return os.Remove(f.Name())
+	r, err := a.openRecords(ctx, adding)
+	if err != nil {
+		return []finding{{"store", "problem", withHint(err)}}
+	}
+	defer r.Close()
+	text, err := r.describe(ctx, path)
+	if err != nil {
+		return []finding{{"store", "problem", withHint(storeHint(err))}}
+	}
+	return []finding{{"store", "ok", text}}
+}
+
+// describe counts what is in the store.
+func (r *records) describe(ctx context.Context, path string) (string, error) {
+	sessions, runs := 0, 0
+	for _, err := range r.Heads(ctx, store.SessionFilter{}) {
+		if err != nil {
+			return "", err
+		}
+		sessions++
+	}
+	for _, err := range r.Runs(ctx, store.RunFilter{}) {
+		if err != nil {
+			return "", err
+		}
+		runs++
+	}
+	var size int64
+	for _, end := range storeFiles {
+		if info, err := os.Stat(path + end); err == nil {
+			size += info.Size()
+		}
+	}
+	return fmt.Sprintf("%s, %s, %s, %s", path, amount(size), plural(sessions, "session"), plural(runs, "run")), nil
 }
 
 func (a *app) examineModel(c *config.Config) []finding {
@@ -107,7 +164,7 @@ func (a *app) examineModel(c *config.Config) []finding {
 		}[field]
 		found = append(found, finding{"model", "ok", fmt.Sprintf("%s %s (%s)", field, value, chosen.provider.Origins[field])})
 	}
-	if _, err := chosen.open(); err != nil {
+	if _, err := chosen.open(0); err != nil {
 		found = append(found, finding{"model", "problem", withHint(err)})
 	}
 	return found

@@ -1,12 +1,11 @@
 package cli
 
 import (
-	"time"
-
 	"github.com/openrath-go/rath/flow"
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/store"
 )
 
 // event is a line of NDJSON. Type says which of the members are there.
@@ -49,25 +48,38 @@ func jsonEvent(e flow.Event) any {
 	return nil
 }
 
+// runBegun is the first line of a run's NDJSON.
+type runBegun struct {
+	Type string     `json:"type"` // "run"
+	Run  session.ID `json:"run"`
+}
+
 // result is the last line of a run's NDJSON.
 type result struct {
 	Type    string         `json:"type"` // "result"
 	OK      bool           `json:"ok"`
 	Text    string         `json:"text"`
-	Session session.ID     `json:"session"`
-	Digest  session.Digest `json:"digest"`
+	Run     session.ID     `json:"run"`
+	State   store.State    `json:"state"`
+	Session session.ID     `json:"session,omitzero"` // once the run has ended
+	Digest  session.Digest `json:"digest,omitzero"`
 	Usage   session.Usage  `json:"usage"`
 	TookMS  int64          `json:"took_ms"`
 	Error   *problem       `json:"error,omitempty"`
+
+	Questions []store.Interrupt `json:"questions,omitempty"` // that it waits for
 }
 
-func resultJSON(out session.Session, took time.Duration, answered bool, err error) result {
+func (v *view) result(e ending) result {
 	r := result{
-		Type: "result", OK: err == nil, Session: out.ID(), Digest: out.Digest(),
-		Usage: out.Usage(), TookMS: took.Milliseconds(), Error: problemOf(err),
+		Type: "result", OK: e.err == nil, Run: v.run, State: e.state,
+		Usage: e.out.Usage(), TookMS: e.took.Milliseconds(), Error: problemOf(e.err), Questions: e.asks,
 	}
-	if answered {
-		r.Text = out.Text()
+	if e.state.Ended() {
+		r.Session, r.Digest = e.out.ID(), e.out.Digest()
+	}
+	if v.answered {
+		r.Text = e.out.Text()
 	}
 	return r
 }

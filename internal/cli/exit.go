@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/run"
 )
 
 // The exit codes of the command.
@@ -35,6 +36,12 @@ func usage(err error) error {
 	return &usageError{err}
 }
 
+// checkError says that what was checked is not right.
+type checkError struct{ err error }
+
+func (e *checkError) Error() string { return e.err.Error() }
+func (e *checkError) Unwrap() error { return e.err }
+
 // hinted adds a hint to an error that has none of its own.
 type hinted struct {
 	error
@@ -44,6 +51,15 @@ type hinted struct {
 func (e *hinted) Unwrap() error { return e.error }
 func (e *hinted) Hint() string  { return e.hint }
 
+// reworded says an error in other words.
+type reworded struct {
+	text string
+	err  error
+}
+
+func (e *reworded) Error() string { return e.text }
+func (e *reworded) Unwrap() error { return e.err }
+
 func exitCode(err error) int {
 	var use *usageError
 	var model *llm.Error
@@ -52,6 +68,10 @@ func exitCode(err error) int {
 		return exitOK
 	case errors.As(err, &use):
 		return exitUsage
+	case errors.As(err, new(*run.Divergence)), errors.As(err, new(*checkError)):
+		return exitCheck
+	case errors.As(err, new(*run.ReviewError)), errors.Is(err, run.ErrWaiting):
+		return exitReview
 	case unread(err):
 		return exitUnread
 	case errors.Is(err, context.Canceled):
@@ -73,7 +93,7 @@ func hintOf(err error) string {
 		return "the script says what this model does: add a reply, or take the error out"
 	case errors.As(err, &use):
 		return "rath --help, or rath COMMAND --help"
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, run.ErrTimedOut):
 		return "allow more time with --timeout"
 	}
 	return ""
@@ -81,16 +101,41 @@ func hintOf(err error) string {
 
 // problem is an error in JSON.
 type problem struct {
-	Message  string `json:"message"`
-	Hint     string `json:"hint,omitempty"`
-	ExitCode int    `json:"exit_code"`
+	Message    string          `json:"message"`
+	Hint       string          `json:"hint,omitempty"`
+	ExitCode   int             `json:"exit_code"`
+	Divergence *divergenceJSON `json:"divergence,omitempty"`
+}
+
+// divergenceJSON is where a replay parted from the record.
+type divergenceJSON struct {
+	Path     string `json:"path"`
+	Kind     string `json:"kind"`
+	Name     string `json:"name,omitempty"`
+	Effect   int64  `json:"effect,omitempty"` // the recorded one that comes nearest
+	Missing  bool   `json:"missing,omitempty"`
+	Field    string `json:"field,omitempty"`
+	Recorded string `json:"recorded,omitempty"`
+	Asked    string `json:"asked,omitempty"`
+}
+
+func divergenceOf(err error) *divergenceJSON {
+	var d *run.Divergence
+	if !errors.As(err, &d) {
+		return nil
+	}
+	out := &divergenceJSON{Path: d.Path, Kind: d.Kind, Name: d.Name, Missing: d.Missing, Field: d.Field, Recorded: d.Recorded, Asked: d.Asked}
+	if d.Nearest != nil {
+		out.Effect = d.Nearest.ID
+	}
+	return out
 }
 
 func problemOf(err error) *problem {
 	if err == nil {
 		return nil
 	}
-	return &problem{err.Error(), hintOf(err), exitCode(err)}
+	return &problem{err.Error(), hintOf(err), exitCode(err), divergenceOf(err)}
 }
 
 // told marks an error whose JSON the command has written already.

@@ -17,11 +17,12 @@ func exitCodesTopic() *cobra.Command {
   %-4d done
   %-4d failed
   %-4d wrong usage: an unknown command, flag or argument
-  %-4d a check failed, or a replay diverged
+  %-4d a check failed: a replay diverged, or a dossier is not what was written
   %-4d the model's server did not accept the key, or there is none
-  %-4d a budget was used up
-  %-4d a run needs a person's review
-  %-4d interrupted with Ctrl-C, or told to end; the session was saved as far as it got
+  %-4d a budget was used up (no command has one yet)
+  %-4d a run waits for somebody: to decide (rath runs decide), or to settle what may
+       have happened (rath runs settle); then rath resume
+  %-4d interrupted with Ctrl-C, or told to end; a run goes on with rath resume
   %-4d whoever read stdout has gone, such as a pager`,
 			exitOK, exitFailed, exitUsage, exitCheck, exitAuth, exitBudget, exitReview, exitInterrupted, exitUnread),
 	}
@@ -97,4 +98,33 @@ func usageOf(cmd *cobra.Command, err error) error {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return usage(&hinted{err, cmd.CommandPath() + " --help"})
+}
+
+// atMostOne is the PreRunE of a command that takes one of these flags and not more.
+func atMostOne(flags ...string) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		if given := changed(cmd, flags); len(given) > 1 {
+			return usageOf(cmd, fmt.Errorf("--%s and --%s cannot be together", given[0], given[1]))
+		}
+		return nil
+	}
+}
+
+// exactlyOne is that of one that needs one of them.
+func exactlyOne(flags ...string) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(changed(cmd, flags)) == 0 {
+			return usageOf(cmd, fmt.Errorf("one of --%s is needed", strings.Join(flags, ", --")))
+		}
+		return atMostOne(flags...)(cmd, args)
+	}
+}
+
+func changed(cmd *cobra.Command, flags []string) (given []string) {
+	for _, f := range flags {
+		if cmd.Flags().Changed(f) {
+			given = append(given, f)
+		}
+	}
+	return given
 }

@@ -57,12 +57,36 @@ func loadScript(file string) (llm.Model, error) {
 	return nil, err
 }
 
+// rest is a script that has given its first replies already: those are in the record of
+// the run that goes on.
+func rest(file string, given int) (llm.Model, error) {
+	m, err := loadScript(file)
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	replies, err := scripted.Parse(data)
+	return named{scripted.New(replies[min(given, len(replies)):]...), m.String()}, err
+}
+
+// named is a model under another name.
+type named struct {
+	llm.Model
+	name string
+}
+
+func (m named) String() string { return m.name }
+
 // choice is the model that was chosen, and why.
 type choice struct {
-	scheme   string
-	name     string
-	provider config.Provider
-	why      string
+	scheme     string
+	name       string
+	configured string // the configured provider whose settings it takes, if one
+	provider   config.Provider
+	why        string
 }
 
 // choose resolves --model and --base-url: a URL such as openai:NAME, the name of a
@@ -87,12 +111,14 @@ func choose(c *config.Config, env config.Env, model, baseURL string) (choice, er
 	default:
 		provider, given.Kind, why = c.Default(env)
 	}
+	chosen, err := resolve(c, env, provider, given, why)
+	return chosen, cmp.Or(err, chosen.checkName(model, provider), chosen.checkBaseURL())
+}
+
+// resolve completes what is given of a model with the settings of a configured provider.
+func resolve(c *config.Config, env config.Env, provider string, given config.Provider, why string) (choice, error) {
 	p, err := c.Provider(provider, given, env)
-	if err != nil {
-		return choice{}, err
-	}
-	chosen := choice{p.Kind, p.Model, p, why}
-	return chosen, cmp.Or(chosen.checkName(model, provider), chosen.checkBaseURL())
+	return choice{p.Kind, p.Model, provider, p, why}, err
 }
 
 // checkName wants a model's name. It may have come from the environment or the files.
@@ -144,7 +170,11 @@ func schemes() []string {
 	return names
 }
 
-func (c choice) open() (llm.Model, error) {
+// open opens the model; a script goes on after the replies that it has given.
+func (c choice) open(given int) (llm.Model, error) {
+	if c.scheme == "scripted" && given > 0 {
+		return rest(c.name, given)
+	}
 	open := models[c.scheme]
 	if open == nil {
 		return nil, &hinted{fmt.Errorf("provider kind %q (%s): there is no driver for it", c.scheme, c.why), "the kinds are openai and anthropic, and many servers speak the protocol of one of them"}

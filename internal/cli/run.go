@@ -5,19 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/flow"
-	"github.com/openrath-go/rath/internal/config"
-	"github.com/openrath-go/rath/llm/offline"
 	"github.com/openrath-go/rath/sandbox"
-	"github.com/openrath-go/rath/sandbox/local"
 	"github.com/openrath-go/rath/session"
-	"github.com/openrath-go/rath/store/jsonl"
 	"github.com/openrath-go/rath/tool"
 	"github.com/spf13/cobra"
 )
@@ -25,7 +19,7 @@ import (
 // runFlags are the settings of one run.
 type runFlags struct {
 	model, baseURL, system, tools, sandbox, session string
-	yes                                             bool
+	consent                                         consent
 	maxSteps                                        int
 	timeout                                         time.Duration
 	limits                                          sandbox.Limits
@@ -40,14 +34,19 @@ func (a *app) runCommand() *cobra.Command {
 
 The answer goes to stdout, nothing else does: on a terminal piece by piece with all
 that the model says, otherwise the final answer once it is whole. Tool calls and one
-last line (tokens, cost, time, session) go to stderr.
+last line (tokens, cost, time, run, session) go to stderr.
 
 Tools that only read run at once. A tool that can change something asks on a terminal,
-and is refused where there is none, unless --yes is given.`,
+and is refused where there is none, unless --yes is given. With --ask-later the run is
+put down instead (exit code 6) until somebody has decided.
+
+All of it is kept as it happens: rath log shows the sessions, rath runs the runs. A run
+that was interrupted or killed goes on with rath resume.`,
 		Example: `  rath run "Count the words in README.md"
   rath run --model openai:gpt-5.5 --yes "Fix the failing test"
   git diff | rath run --system "Review this change." -
-  rath run --session @ "And the lines?"`,
+  rath run --session @ "And the lines?"
+  rath run --ask-later "Tidy up the notes"`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := f.check(cmd.Flags().Changed); err != nil {
@@ -62,8 +61,8 @@ and is refused where there is none, unless --yes is given.`,
 	flags.StringVar(&f.system, "system", "", "system prompt, or @FILE")
 	flags.StringVar(&f.tools, "tools", "all", "tools to offer: all, read, none, or names with commas")
 	flags.StringVar(&f.sandbox, "sandbox", "local:.", "where the tools run: local:DIR, or none")
-	flags.StringVar(&f.session, "session", "", "id of a session to continue, or its beginning; @ is the last one")
-	flags.BoolVar(&f.yes, "yes", false, "let tools change things without asking")
+	flags.StringVar(&f.session, "session", "", "id of a session to continue, or its beginning; @ is the newest, ID@N its first N chunks")
+	f.consent.flags(cmd)
 	flags.IntVar(&f.maxSteps, "max-steps", flow.DefaultMaxSteps, "rounds of tool calls")
 	flags.DurationVar(&f.timeout, "timeout", 0, "end the run after this time (0: never)")
 	limitFlags(cmd, &f.limits)
@@ -96,7 +95,7 @@ func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	home, c, err := a.home()
+	_, c, err := a.home()
 	if err != nil {
 		return err
 	}
@@ -104,30 +103,26 @@ func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	agent, err := f.agent(chosen)
+	s, err := f.spec(chosen)
 	if err != nil {
 		return err
 	}
-	sessions := jsonl.Dir(filepath.Join(home, "sessions"))
-	if err := sessions.Prepare(); err != nil {
-		return err // better now than after the model was paid
-	}
-	in, err := f.input(sessions, message)
+	model, err := chosen.open(0)
 	if err != nil {
 		return err
 	}
-	sb, err := f.openSandbox(ctx, c)
-	if err != nil {
-		return err
-	}
-	if sb != nil {
-		a.sandbox.Store(sb)
-		defer sb.Close()
-	}
-	if chosen.scheme == "offline" {
-		fmt.Fprintln(a.err, offline.Notice)
-	}
-	return a.forward(ctx, f, agent, in.To(sb), sessions)
+	return a.useRecords(ctx, adding, func(r *records) error { // better now than after the model was paid
+		in, err := f.input(ctx, r, message)
+		if err != nil {
+			return err
+		}
+		d, err := a.newDrive(ctx, r, s, model, f.consent.newRun)
+		if err != nil {
+			return err
+		}
+		defer d.close()
+		return d.start(ctx, in, f.timeout)
+	})
 }
 
 // maxMessage is far more than any model reads.
@@ -179,96 +174,23 @@ func (a *app) stdin(ctx context.Context) (string, error) {
 	}
 }
 
-func (f runFlags) agent(chosen choice) (*flow.Agent, error) {
-	model, err := chosen.open()
-	if err != nil {
-		return nil, err
-	}
-	tools, err := chooseTools(f.tools)
-	if err != nil {
-		return nil, err
-	}
-	if f.sandbox == "none" {
-		tools = nil // all of them need one
-	}
-	prompt, err := textOrFile(f.system)
-	if err != nil {
-		return nil, err
-	}
-	return &flow.Agent{Prompt: prompt, Model: model, Params: chosen.params(), Tools: tools, MaxSteps: f.maxSteps}, nil
-}
-
-// openSandbox opens where the tools run, with the user's keys out of their reach.
-func (f runFlags) openSandbox(ctx context.Context, c *config.Config) (*sandbox.Sandbox, error) {
-	if err := local.ProtectEnviron(); err != nil {
-		return nil, err
-	}
-	return openSandbox(ctx, f.sandbox, &local.Options{Policy: sandbox.Policy{Limits: f.limits}, Hidden: c.Files()})
-}
-
 // input is the session to run on: a new one or a continued one.
-func (f runFlags) input(sessions jsonl.Dir, message string) (session.Session, error) {
+func (f runFlags) input(ctx context.Context, r *records, message string) (session.Session, error) {
 	user := session.User(session.Text(message))
-	in := session.New(user)
-	if f.session != "" {
-		before, err := load(sessions, f.session)
-		if err != nil {
-			return in, err
-		}
-		var chunks []session.Chunk
-		for _, call := range before.Transcript().OpenCalls() {
-			chunks = append(chunks, tool.Interrupted(call))
-		}
-		in = before.Append(append(chunks, user)...)
+	if f.session == "" {
+		return session.New(user), nil
 	}
-	return in, nil
-}
-
-// forward runs the agent, records what happens, and shows it.
-func (a *app) forward(ctx context.Context, f runFlags, agent *flow.Agent, in session.Session, sessions jsonl.Dir) error {
-	if f.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.timeout)
-		defer cancel()
+	named, err := r.session(ctx, f.session)
+	if err != nil {
+		return session.Session{}, err
 	}
-	rec := &recorder{dir: sessions}
-	view := a.newView()
-	ctx = tool.WithApprover(ctx, a.approver(f.yes, view))
-	ctx = flow.Observe(ctx, func(e flow.Event) {
-		rec.observe(e)
-		view.observe(e)
-	})
-	begin := time.Now()
-	out, err := agent.Forward(ctx, in)
-	answered := err == nil // an answer is shown even if it could not be kept
-	if recErr := rec.err(); recErr != nil {
-		err = errors.Join(err, recErr)
+	before, err := named.prefix()
+	if err != nil {
+		return before, err
 	}
-	view.finish(out, time.Since(begin), answered, err)
-	if errors.Is(err, context.Canceled) {
-		err = &hinted{fmt.Errorf("interrupted: %w", err), "to continue: rath run --session " + out.ID().String() + " MESSAGE"}
+	var chunks []session.Chunk
+	for _, call := range before.Transcript().OpenCalls() {
+		chunks = append(chunks, tool.Interrupted(call))
 	}
-	if err != nil && a.asJSON {
-		return told{err}
-	}
-	return err
-}
-
-// approver decides about the calls that can change something.
-func (a *app) approver(yes bool, view *view) tool.Approver {
-	switch {
-	case yes:
-		return tool.AllowAll
-	case a.terminal.in && !a.asJSON:
-		if out := a.prompt(view); out != nil {
-			return (&asker{in: a.in, out: out}).ask
-		}
-	}
-	return func(_ context.Context, t *tool.Tool, _ session.Call) (tool.Decision, error) {
-		reason := t.Name + " can change something, and there is no terminal to ask on; the user can allow it with --yes"
-		if t.Class == effect.ReadOnly {
-			reason = t.Name + " needs an approval, and there is no terminal to ask on; the user can allow it with --yes"
-		}
-		return tool.Decision{Reason: reason}, nil
-	}
+	return before.Append(append(chunks, user)...), nil
 }

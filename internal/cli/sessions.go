@@ -1,38 +1,34 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
-	"github.com/openrath-go/rath/internal/config"
 	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/store"
 	"github.com/openrath-go/rath/store/jsonl"
 	"github.com/spf13/cobra"
 )
-
-// sessions returns the folder of session files.
-func (a *app) sessions() (jsonl.Dir, error) {
-	home, _, err := config.Home(a.env)
-	return jsonl.Dir(filepath.Join(home, "sessions")), err
-}
 
 func (a *app) lsCommand() *cobra.Command {
 	var all bool
 	var limit int
 	cmd := &cobra.Command{
-		Use:   "ls",
-		Short: "List sessions, the newest last",
-		Args:  cobra.NoArgs,
+		Use:     "ls",
+		Short:   "List sessions, the newest last",
+		Example: "  rath ls\n  rath ls --all -n 0",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if limit < 0 {
 				return usageOf(cmd, fmt.Errorf("--limit %d is less than nothing", limit))
 			}
-			return a.ls(all, limit)
+			return a.useRecords(cmd.Context(), reading, func(r *records) error { return a.ls(cmd.Context(), r, all, limit) })
 		},
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "also what users wrote and agents were told, which are sessions too")
@@ -52,128 +48,113 @@ type summary struct {
 	Problem string     `json:"problem,omitempty"`
 }
 
-func (a *app) ls(all bool, limit int) error {
-	dir, err := a.sessions()
+func (s summary) cells() []string {
+	state, text := s.Kind, oneLine(s.Text, 40)
+	if s.Partial {
+		state += " (partial)"
+	}
+	if s.Problem != "" {
+		state, text = "unreadable", oneLine(s.Problem, 400)
+	}
+	return []string{s.ID.String(), when(s.Time, time.DateTime), state, strconv.Itoa(s.Chunks), text}
+}
+
+func (a *app) ls(ctx context.Context, r *records, all bool, limit int) error {
+	s := selection{limit: limit}
+	if !all {
+		s.keep = func(h session.Head) bool { return h.Lineage.Op != session.OpLeaf && h.Lineage.Op != session.OpAppend }
+	}
+	sessions, err := r.list(ctx, s)
 	if err != nil {
 		return err
 	}
-	infos, err := dir.List()
-	if err != nil {
-		return err
-	}
+	p := a.progress("read sessions", len(sessions))
+	defer p.stop()
 	var rows []summary
-	for i := len(infos) - 1; i >= 0 && (limit == 0 || len(rows) < limit); i-- {
-		if row, ok := summarise(infos[i], all); ok {
-			rows = append([]summary{row}, rows...)
+	for _, l := range slices.Backward(sessions) {
+		row, err := r.summarise(ctx, l)
+		if err != nil {
+			return err
 		}
+		rows = append(rows, row)
+		p.done.Add(1)
 	}
-	if a.asJSON {
-		for _, r := range rows {
-			if err := a.writeJSON(r); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	for _, r := range rows {
-		state := r.Kind
-		if r.Partial {
-			state += " (partial)"
-		}
-		text := oneLine(r.Text, 40)
-		if r.Problem != "" {
-			state, text = "unreadable", oneLine(r.Problem, 400)
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", r.ID, when(r.Time, time.DateTime), state, r.Chunks, prose(text))
-	}
-	return w.Flush()
+	p.stop()
+	return list(a, rows)
 }
 
-// when is a time as the user's clock has it; what is the same whenever it is made, as a
-// prompt is, has none.
-func when(t time.Time, layout string) string {
-	if t.IsZero() {
-		return "-"
+func (r *records) summarise(ctx context.Context, l listed) (summary, error) {
+	row := summary{
+		ID: l.ID, Time: l.Lineage.Time, Kind: l.Lineage.Op.String(), Path: l.Lineage.Path,
+		Chunks: l.Len, Partial: l.partial, Text: l.text,
 	}
-	return t.Local().Format(layout)
-}
-
-// summarise reads a file; one that cannot be read is shown with its problem.
-func summarise(info jsonl.Info, all bool) (summary, bool) {
-	row := summary{ID: info.ID, Partial: info.Partial}
-	f, err := jsonl.Open(info.Path)
-	var s session.Session
-	if err == nil {
-		s, err = f.Session()
+	if l.problem != nil {
+		row.Problem = l.problem.Error()
 	}
-	if err != nil {
+	if l.inFile {
+		return row, nil
+	}
+	s, err := r.Session(ctx, l.ID)
+	if errors.Is(err, store.ErrDamaged) {
 		row.Problem = err.Error()
-		return row, true
+		return row, nil
 	}
-	l := s.Lineage()
-	row.Time, row.Kind, row.Path, row.Chunks, row.Text = l.Time, l.Op.String(), l.Path, s.Len(), s.Text()
-	return row, all || l.Op != session.OpLeaf && l.Op != session.OpAppend
+	row.Text = s.Text()
+	return row, err
 }
 
 func (a *app) showCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "show ID",
-		Short: "Show a session: its chunks, where it came from, what it cost",
-		Long:  "Show a session by its id, the beginning of its id, or @ for the last one.",
-		Args:  cobra.ExactArgs(1),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.show(args[0]) },
+		Use:     "show ID",
+		Short:   "Show a session: its chunks, where it came from, what it cost",
+		Long:    "Show a session, or of ID@N its first N chunks.\n\n" + idHelp,
+		Example: "  rath show @\n  rath show 0198c0de@3",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.withRecords(reading, func(ctx context.Context, r *records, args []string) error {
+			s, err := r.session(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.show(ctx, r, s)
+		}),
 	}
 }
 
-func (a *app) show(id string) error {
-	dir, err := a.sessions()
+func (a *app) show(ctx context.Context, r *records, s found) error {
+	total, err := r.total(ctx, s)
 	if err != nil {
 		return err
 	}
-	info, err := dir.Find(id)
-	if err != nil {
-		return findHint(err)
+	if !a.asJSON {
+		printSession(a.out, s, total)
+		return nil
 	}
-	s, err := load(dir, info.ID.String())
-	if err != nil {
-		return err
+	l := s.Lineage()
+	l.Extras = jsonl.Notes(l.Extras)
+	out := sessionJSON{
+		ID: s.ID(), Digest: s.Digest(), Lineage: l, Usage: s.Usage(), Total: total,
+		Placement: placementOf(s.Placement()), Partial: s.partial, Chunks: []session.Chunk{},
 	}
-	if a.asJSON {
-		out := sessionJSON{
-			ID: s.ID(), Digest: s.Digest(), Lineage: s.Lineage(), Usage: s.Usage(), Total: s.Total(),
-			Placement: placementOf(s.Placement()), Partial: info.Partial, Chunks: []session.Chunk{},
-		}
-		for _, c := range s.All() {
-			out.Chunks = append(out.Chunks, c)
-		}
-		return a.writeJSON(out)
+	for _, c := range s.Transcript().First(s.n).All() {
+		out.Chunks = append(out.Chunks, c)
 	}
-	printSession(a.out, s, info.Partial)
-	return nil
+	return a.writeJSON(out)
 }
 
-// load reads a session that the user has named.
-func load(dir jsonl.Dir, id string) (session.Session, error) {
-	s, err := dir.Load(id)
-	return s, findHint(err)
-}
-
-func findHint(err error) error {
-	switch {
-	case err == nil || hintOf(err) != "":
-		return err
-	case errors.Is(err, jsonl.ErrNotFound):
-		return &hinted{err, "rath ls lists the sessions"}
+// total is what the session and all that it comes from have cost.
+func (r *records) total(ctx context.Context, s found) (total session.Usage, err error) {
+	all, err := r.lineage(ctx, s, store.SessionFilter{})
+	for _, l := range all {
+		total = total.Add(l.Usage)
 	}
-	return &hinted{err, "the file is no whole session: rath ls lists the others"}
+	return total, err
 }
 
-func printSession(w io.Writer, s session.Session, partial bool) {
+func printSession(w io.Writer, s found, total session.Usage) {
 	line := func(format string, args ...any) { fmt.Fprintln(w, prose(fmt.Sprintf(format, args...))) }
 	l, u := s.Lineage(), s.Usage()
 	state := ""
-	if partial {
+	if s.partial {
 		state = " (partial)"
 	}
 	line("session %s%s", s.ID(), state)
@@ -181,19 +162,28 @@ func printSession(w io.Writer, s session.Session, partial bool) {
 	for _, p := range l.Parents {
 		line("parent  %s (%s)", p.ID, p.Role)
 	}
-	for _, e := range l.Extras {
+	if l.Run != "" {
+		line("run     %s", l.Run)
+	}
+	for _, e := range jsonl.Notes(l.Extras) {
 		line("note    %s: %s", e.Key, oneLine(e.Value, 300))
 	}
 	if p := s.Placement(); p.Backend != "" {
 		line("place   %s:%s (%s)", p.Backend, p.Spec.WorkingDir, p.Level)
 	}
 	line("usage   %d+%d tokens in %d calls, cost %s", u.Input, u.Output, u.Calls, u.Cost)
+	if total != u {
+		line("total   %d+%d tokens in %d calls, cost %s, with all that it comes from", total.Input, total.Output, total.Calls, total.Cost)
+	}
 	line("digest  %s", s.Digest())
-	for i, c := range s.All() {
+	for i, c := range s.Transcript().First(s.n).All() {
 		line("\n[%d] %s", i, chunkTitle(c))
 		for _, text := range chunkLines(c) {
 			line("    %s", text)
 		}
+	}
+	if s.n < s.Len() {
+		line("\n(%s more)", plural(s.Len()-s.n, "chunk"))
 	}
 }
 

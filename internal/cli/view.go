@@ -9,16 +9,20 @@ import (
 
 	"github.com/openrath-go/rath/flow"
 	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/store"
 	"github.com/openrath-go/rath/tool"
 )
 
 // view shows a run: the answer on stdout, what happens on stderr.
 type view struct {
-	a *app
+	a   *app
+	run session.ID // set before the run begins
 
-	mu      sync.Mutex
-	midLine bool // stdout, or the question on stderr, has an unfinished line
-	answer  string
+	mu       sync.Mutex
+	begun    bool
+	midLine  bool // stdout, or the question on stderr, has an unfinished line
+	answer   string
+	answered bool // the agent has come to its end, whatever becomes of the record
 }
 
 func (a *app) newView() *view { return &view{a: a} }
@@ -26,7 +30,11 @@ func (a *app) newView() *view { return &view{a: a} }
 func (v *view) observe(e flow.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if end, ok := e.(flow.End); ok {
+		v.answered = end.Err == nil
+	}
 	if v.a.asJSON {
+		v.begin()
 		if line := jsonEvent(e); line != nil {
 			_ = v.a.writeJSON(line) // a reader that is gone does not stop the run: a.out remembers
 		}
@@ -54,24 +62,60 @@ func (v *view) observe(e flow.Event) {
 	}
 }
 
+// begin writes the first line of the NDJSON.
+func (v *view) begin() {
+	if !v.begun {
+		v.begun = true
+		_ = v.a.writeJSON(runBegun{"run", v.run})
+	}
+}
+
+// ending is how a run has ended here.
+type ending struct {
+	out   session.Session
+	state store.State
+	took  time.Duration
+	asks  []store.Interrupt
+	err   error
+}
+
 // finish writes the answer, where it has not been streamed, and the last line.
-func (v *view) finish(out session.Session, took time.Duration, answered bool, err error) {
+func (v *view) finish(e ending) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.a.asJSON {
-		_ = v.a.writeJSON(resultJSON(out, took, answered, err))
+		v.begin()
+		_ = v.a.writeJSON(v.result(e))
 		return
 	}
 	v.endLine()
-	if answered && !v.a.terminal.out {
+	if v.answered && !v.a.terminal.out {
 		fmt.Fprint(v.a.out, strings.TrimSuffix(v.answer, "\n")+"\n")
 	}
-	u := out.Usage()
+	u := e.out.Usage()
 	tokens := fmt.Sprintf("%d+%d tokens", u.Input, u.Output)
 	if u.Unreported > 0 {
 		tokens += fmt.Sprintf(" (%d of %d calls unreported)", u.Unreported, u.Calls)
 	}
-	v.note("2", "done", fmt.Sprintf("%s · cost %s · %v · session %s", tokens, u.Cost, took.Round(time.Millisecond), out.ID()))
+	line := fmt.Sprintf("%s · cost %s · %v · run %s", tokens, u.Cost, e.took.Round(time.Millisecond), v.run)
+	if e.state.Ended() {
+		line += " · session " + e.out.ID().String()
+	}
+	v.note("2", endWord(e.state), line)
+	for _, q := range e.asks {
+		v.note("33", "asks", q.Key+": "+questionText(q.Request))
+	}
+}
+
+// endWord begins the last line.
+func endWord(s store.State) string {
+	switch s {
+	case store.Waiting:
+		return "waiting"
+	case store.Queued, store.Running:
+		return "put down"
+	}
+	return "done"
 }
 
 // problemText is what a failed call says, without its JSON.

@@ -17,21 +17,6 @@ import (
 // Dir is a folder of session files.
 type Dir string
 
-// Prepare makes the folder and tries whether sessions can be written there.
-func (d Dir) Prepare() error {
-	err := os.MkdirAll(string(d), 0o700)
-	if err == nil {
-		var f *os.File
-		if f, err = os.CreateTemp(string(d), ".prepare-*"); err == nil {
-			err = errors.Join(f.Close(), os.Remove(f.Name()))
-		}
-	}
-	if err != nil {
-		return writeError(string(d), err)
-	}
-	return nil
-}
-
 // Info is a session file at a glance.
 type Info struct {
 	ID       session.ID

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/openrath-go/rath/run"
+	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/store"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) rerunCommand() *cobra.Command {
+	var o overrides
+	var who consent
+	var from int64
+	cmd := &cobra.Command{
+		Use:   "rerun ID",
+		Short: "Begin a new run that takes over a part of another one's record",
+		Long: `Rerun begins a new run on a fork of another run's input. What that run had recorded
+before its effect N is taken over; from there on all is live. Without --from everything
+is. The effects' numbers are those of rath runs show.
+
+The ID is that of a run, or of a session that a run has made. ` + idHelp,
+		Example: "  rath rerun @ --from 6\n  rath rerun 0198c0de --model openai:gpt-5.5",
+		Args:    cobra.ExactArgs(1),
+		RunE: a.withRecords(changing, func(ctx context.Context, r *records, args []string) error {
+			return a.rerun(ctx, r, args[0], from, o, who)
+		}),
+	}
+	o.flags(cmd)
+	who.flags(cmd)
+	cmd.Flags().StringVar(&o.baseURL, "base-url", "", "address of the model's server")
+	cmd.Flags().Int64Var(&from, "from", 0, "the number of the first effect that is done anew")
+	return cmd
+}
+
+func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o overrides, who consent) error {
+	stored, err := r.run(ctx, text)
+	if err != nil {
+		return err
+	}
+	s, err := specOf(stored)
+	if err != nil {
+		return err
+	}
+	effects, err := r.effects(ctx, stored.ID)
+	if err != nil {
+		return err
+	}
+	if from != 0 && !slices.ContainsFunc(effects, func(x *store.Effect) bool { return x.ID == from }) {
+		return usage(&hinted{fmt.Errorf("run %s has no effect %d", stored.ID, from), "rath runs show " + stored.ID.String() + " numbers them"})
+	}
+	chosen, err := o.choose(a, &s)
+	if err != nil {
+		return err
+	}
+	if err := o.apply(&s); err != nil {
+		return err
+	}
+	model, err := chosen.open(replies(effects, from))
+	if err != nil {
+		return err
+	}
+	d, err := a.newDrive(ctx, r, s, model, who.newRun)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	id, _ := session.NewID()
+	options, err := d.options(id)
+	if err != nil {
+		return err
+	}
+	return d.run(ctx, id, func(ctx context.Context) (*run.Handle, error) {
+		return d.runner.Rerun(ctx, stored.ID, d.agent, from, options...)
+	})
+}

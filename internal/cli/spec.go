@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/openrath-go/rath/flow"
+	"github.com/openrath-go/rath/internal/config"
+	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/run"
+	"github.com/openrath-go/rath/sandbox"
+	"github.com/openrath-go/rath/sandbox/local"
+	"github.com/openrath-go/rath/store"
+	"github.com/spf13/cobra"
+)
+
+// runName is the name of the runs that this command begins.
+const runName = "rath run"
+
+// spec is what such a run keeps of its agent, so that another process can make it again.
+// There is no key in it: that is looked up anew.
+type spec struct {
+	Model      string         `json:"model"`              // its URL
+	Provider   string         `json:"provider,omitempty"` // the configured one that has the key
+	BaseURL    string         `json:"base_url,omitempty"`
+	APIVersion string         `json:"api_version,omitempty"`
+	Params     llm.Params     `json:"params"`
+	System     string         `json:"system,omitempty"`
+	Tools      []string       `json:"tools"`
+	Sandbox    string         `json:"sandbox"`
+	Limits     sandbox.Limits `json:"limits"`
+	MaxSteps   int            `json:"max_steps"`
+	Yes        bool           `json:"yes,omitempty"` // for hints: consent is given anew
+}
+
+// spec makes the spec of the flags.
+func (f runFlags) spec(chosen choice) (spec, error) {
+	s := spec{Limits: f.limits, MaxSteps: f.maxSteps, Yes: f.consent.yes}
+	s.choose(chosen)
+	place, err := absolute(f.sandbox)
+	if err != nil {
+		return s, err
+	}
+	if s.Sandbox = place; place == "none" {
+		f.tools = "none" // all of them need one
+	}
+	if s.Tools, err = toolNames(f.tools); err != nil {
+		return s, err
+	}
+	s.System, err = textOrFile(f.system)
+	return s, err
+}
+
+// choose sets the model.
+func (s *spec) choose(c choice) {
+	s.Model, s.Provider = c.scheme+":"+c.name, c.configured
+	s.BaseURL, s.APIVersion, s.Params = c.provider.BaseURL, c.provider.APIVersion, c.params()
+}
+
+// absolute makes the folder of a sandbox's URL one that another process finds again.
+func absolute(url string) (string, error) {
+	dir, isLocal := strings.CutPrefix(url, "local:")
+	if !isLocal && url != "local" {
+		return url, nil
+	}
+	dir, err := filepath.Abs(dir)
+	return "local:" + dir, err
+}
+
+func toolNames(list string) ([]string, error) {
+	set, err := chooseTools(list)
+	names := make([]string, len(set))
+	for i, t := range set {
+		names[i] = t.Name
+	}
+	return names, err
+}
+
+// agent makes the agent.
+func (s spec) agent(model llm.Model) (*flow.Agent, error) {
+	a := &flow.Agent{Prompt: s.System, Model: model, Params: s.Params, MaxSteps: s.MaxSteps}
+	if len(s.Tools) == 0 {
+		return a, nil
+	}
+	var err error
+	a.Tools, err = chooseTools(strings.Join(s.Tools, ","))
+	return a, err
+}
+
+// open opens the sandbox, with the user's keys and the records out of reach.
+func (s spec) open(ctx context.Context, c *config.Config, home string) (*sandbox.Sandbox, error) {
+	if err := local.ProtectEnviron(); err != nil {
+		return nil, err
+	}
+	hidden := c.Files()
+	for _, end := range storeFiles {
+		hidden = append(hidden, filepath.Join(home, storeFile+end))
+	}
+	return openSandbox(ctx, s.Sandbox, &local.Options{Policy: sandbox.Policy{Limits: s.Limits}, Hidden: hidden})
+}
+
+// specOf reads the spec of a run. Runs of other programs have none that this one knows.
+func specOf(r store.Run) (s spec, err error) {
+	if r.Name != runName {
+		err := fmt.Errorf("run %s is of the workflow %q: %w", r.ID, r.Name, run.ErrUnknownWorkflow)
+		return s, &hinted{err, "use the program that began it: this command only knows what rath run does"}
+	}
+	if err := json.Unmarshal(r.Spec, &s); err != nil {
+		return s, fmt.Errorf("read the spec of run %s: %w", r.ID, err)
+	}
+	return s, nil
+}
+
+// workDirHome is how package config says that the working directory brought the home.
+const workDirHome = "./.openrath"
+
+// modelOf finds the model of a spec again, with today's key. What server it asks may come
+// from the record, but not where the working directory has brought the record with it:
+// then the user's key could go anywhere.
+func (a *app) modelOf(s spec, baseURL string) (choice, error) {
+	_, origin, err := config.Home(a.env)
+	if err != nil {
+		return choice{}, err
+	}
+	_, c, err := a.home()
+	if err != nil {
+		return choice{}, err
+	}
+	scheme, name, _ := strings.Cut(s.Model, ":")
+	given := config.Provider{Kind: scheme, Model: name, APIVersion: s.APIVersion, BaseURL: baseURL}
+	const why = "the record of the run"
+	chosen, err := resolve(c, a.env, s.Provider, given, why)
+	if err != nil || baseURL != "" || s.BaseURL == "" || chosen.provider.BaseURL == s.BaseURL {
+		return chosen, err
+	}
+	given.BaseURL = s.BaseURL
+	chosen, err = resolve(c, a.env, s.Provider, given, why)
+	if err == nil && origin == workDirHome && chosen.provider.APIKey != "" && !onThisMachine(s.BaseURL) {
+		err := fmt.Errorf("the run asked the server %s: the record in the working directory says so, and nothing else", s.BaseURL)
+		return choice{}, &hinted{err, "if your key may go there: --base-url " + s.BaseURL}
+	}
+	return chosen, err
+}
+
+func onThisMachine(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
+}
+
+// overrides are flags that change what a run is done with again.
+type overrides struct{ model, baseURL, system, tools string }
+
+func (o *overrides) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.model, "model", "", "another model, as for rath run")
+	flags.StringVar(&o.system, "system", "", "another system prompt, or @FILE")
+	flags.StringVar(&o.tools, "tools", "", "other tools: all, read, none, or names with commas")
+}
+
+// apply changes all but the model.
+func (o overrides) apply(s *spec) (err error) {
+	if o.tools != "" {
+		if s.Tools, err = toolNames(o.tools); err != nil {
+			return err
+		}
+	}
+	if o.system != "" {
+		s.System, err = textOrFile(o.system)
+	}
+	return err
+}
+
+// choose returns the model that the flags name, or the spec's own.
+func (o overrides) choose(a *app, s *spec) (choice, error) {
+	if o.model == "" {
+		return a.modelOf(*s, o.baseURL)
+	}
+	_, c, err := a.home()
+	if err != nil {
+		return choice{}, err
+	}
+	chosen, err := choose(c, a.env, o.model, o.baseURL)
+	if err == nil {
+		s.choose(chosen)
+	}
+	return chosen, err
+}
+
+// silent stands for a model where nothing is asked: it only has its name.
+type silent string
+
+func (m silent) String() string { return string(m) }
+
+var errSilent = errors.New("a replay asks no model")
+
+func (m silent) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{}, errSilent) }
+}
