@@ -70,10 +70,10 @@ func (e *entry) End(ctx context.Context, out effect.Outcome) error {
 	if err != nil || commit == nil {
 		return err
 	}
-	return commit.Wait(ctx)
+	return e.journal.wait(ctx, commit)
 }
 
-func (e *entry) end(out effect.Outcome) (store.Commit, error) {
+func (e *entry) end(out effect.Outcome) (*landing, error) {
 	value, objects, err := store.Pack(out.Value)
 	if err != nil {
 		return nil, err

@@ -164,7 +164,7 @@ func (h *Handle) finish(ctx context.Context) {
 	}
 	commit, err := h.journal.conclude(store.EventState, change, b)
 	if err == nil {
-		err = commit.Wait(ctx)
+		err = h.journal.wait(ctx, commit)
 	}
 	if err == nil && !h.state.Ended() {
 		err = h.runner.store.Release(ctx, h.run.Lease)

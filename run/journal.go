@@ -25,11 +25,12 @@ type journal struct {
 	now    func() time.Time
 	idle   idleness
 
-	mu   sync.Mutex // also keeps events in the order of their numbers
-	head store.Head
-	seen map[store.Key]int // how often an effect came up, by its key without occurrence
-	sent map[session.Digest]bool
-	over error // why nothing goes on
+	mu      sync.Mutex // also keeps events in the order of their numbers
+	head    store.Head
+	seen    map[store.Key]int // how often an effect came up, by its key without occurrence
+	sent    map[session.Digest]bool
+	batches flight // what is on its way to the disk
+	over    error  // why nothing goes on
 }
 
 func newJournal(rec *record, head store.Head, now func() time.Time) *journal {
@@ -54,14 +55,14 @@ func (j *journal) Begin(ctx context.Context, path string, call effect.Call) (eff
 	case commit != nil:
 		// Not given up with ctx: an intent that was never acted upon would look like one whose
 		// end nobody saw.
-		return e, commit.Wait(context.WithoutCancel(ctx))
+		return e, j.wait(context.WithoutCancel(ctx), commit)
 	}
 	return e, nil
 }
 
 // begin finds the effect in the record, or makes its intent known. The commit is nil
 // where nobody must wait for it.
-func (j *journal) begin(e *entry) (store.Commit, error) {
+func (j *journal) begin(e *entry) (*landing, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.over != nil {
@@ -108,7 +109,7 @@ func (j *journal) cutOff(e *entry) error {
 }
 
 // intend records that an effect is about to happen.
-func (j *journal) intend(e *entry) (store.Commit, error) {
+func (j *journal) intend(e *entry) (*landing, error) {
 	packed, objects, err := store.Pack(e.input)
 	if err != nil {
 		return nil, err
@@ -140,7 +141,7 @@ func (j *journal) inherit(x *store.Effect) error {
 
 // append adds an event, and what goes with it, to the run. Only whoever holds mu calls
 // it.
-func (j *journal) append(kind string, body any, b store.Batch) (store.Commit, error) {
+func (j *journal) append(kind string, body any, b store.Batch) (*landing, error) {
 	e, err := j.head.Next(kind, j.now(), body)
 	if err != nil {
 		return nil, err
@@ -148,7 +149,19 @@ func (j *journal) append(kind string, body any, b store.Batch) (store.Commit, er
 	j.head = e.Head()
 	b.Events = append(b.Events, e)
 	b.Objects = j.unsent(b.Objects)
-	return j.put(b), nil
+	l := j.batches.add(j.put(b))
+	return l, nil
+}
+
+// wait waits for a batch. Its error is that of the first batch that failed.
+func (j *journal) wait(ctx context.Context, l *landing) error {
+	err := l.wait(ctx)
+	if err == nil {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.batches.cause(err)
 }
 
 // unsent leaves out the objects that went to the store already.
@@ -163,7 +176,7 @@ func (j *journal) unsent(objects [][]byte) (rest [][]byte) {
 }
 
 // note adds an event that is no effect, unless the run is over or a replay.
-func (j *journal) note(kind string, body any, b store.Batch) (store.Commit, error) {
+func (j *journal) note(kind string, body any, b store.Batch) (*landing, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.over != nil || j.put == nil {
@@ -173,7 +186,7 @@ func (j *journal) note(kind string, body any, b store.Batch) (store.Commit, erro
 }
 
 // conclude adds the last event, whatever stopped the effects, and ends the journal.
-func (j *journal) conclude(kind string, body any, b store.Batch) (store.Commit, error) {
+func (j *journal) conclude(kind string, body any, b store.Batch) (*landing, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	commit, err := j.append(kind, body, b)

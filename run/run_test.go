@@ -299,6 +299,48 @@ func TestReplayOfAFailedRun(t *testing.T) {
 	}
 }
 
+// fullStore is a store whose disk is full from some batch on.
+type fullStore struct {
+	store.Store
+	left atomic.Int64
+}
+
+var errFull = errors.New("the disk is full")
+
+func (s *fullStore) Append(ctx context.Context, l store.Lease, b store.Batch) store.Commit {
+	left := s.left.Add(-1)
+	if left >= 0 {
+		return s.Store.Append(ctx, l, b)
+	}
+	failed := make(chan error, 1)
+	if left == -1 {
+		failed <- errFull
+	} else {
+		failed <- errors.New("the event does not follow")
+	}
+	return failed
+}
+
+// Nobody waits for the batch that fails; whoever waits next is told of it, and no tool
+// runs whose intent is not on disk.
+func TestFullDisk(t *testing.T) {
+	for n := range int64(4) {
+		st := &fullStore{Store: open(t)}
+		st.left.Store(n)
+		var calls atomic.Int64
+		h, err := run.New(st, nil).Start(t.Context(), "demo", &flow.Agent{Name: "a", Model: steps("put"), Tools: tool.Set{counted("put", effect.Mutating, &calls)}}, session.FromUser("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.Wait(); !errors.Is(err, errFull) || calls.Load() != 0 {
+			t.Errorf("after %d batches: %v, the tool ran %d times", n, err, calls.Load())
+		}
+		if got, _ := st.Run(t.Context(), h.ID()); got.State != store.Running {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
 func TestWatchAndWait(t *testing.T) {
 	st := open(t)
 	r, other := run.New(st, nil), run.New(st, nil)

@@ -68,7 +68,7 @@ type Lineage struct {
 	Parents []Parent  `json:"parents,omitempty"`
 	Path    string    `json:"path,omitempty"` // the workflow that made it: "review/draft"
 	Run     string    `json:"run,omitempty"`
-	Time    time.Time `json:"time"`
+	Time    time.Time `json:"time,omitzero"` // zero for what is the same at any time, as prompts are
 	Extras  []Extra   `json:"extras,omitempty"`
 }
 

@@ -42,7 +42,8 @@ type Sessions interface {
 }
 
 // SessionFilter chooses sessions. All that is set must hold; the zero filter is every
-// session, in the order of their ids, which is that of their time.
+// session, in the order of their ids. For ids of [session.NewID] that is the order of
+// their time; prompts and imported sessions stand anywhere.
 type SessionFilter struct {
 	Prefix        string // the id begins so, in its usual form
 	Run           string
