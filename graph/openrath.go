@@ -27,12 +27,6 @@ type openRathTokens struct {
 	TotalTokens      int64 `json:"total_tokens"`
 }
 
-var openRathKinds = map[session.Op]string{
-	session.OpUnknown: "unknown", session.OpAppend: "op_create", session.OpForward: "op_session_loop",
-	session.OpFork: "op_fork", session.OpDetach: "op_detach", session.OpMerge: "op_merge",
-	session.OpCompress: "op_session_compress", session.OpImport: "unknown", session.OpReplay: "unknown",
-}
-
 // WriteOpenRath writes OpenRath's lineage export: a JSON object a line for each session,
 // parents first, absent ones left out. The usage is that of the session and all its
 // ancestors, each counted once; null if there was none.
@@ -71,17 +65,14 @@ func (g *Graph) lineageLine(i int32, sum session.Usage) lineageLine {
 // openRathKind returns OpenRath's name of the operation. Heads do not tell instructions
 // from messages: a leaf that some session's prompt was is an instruction.
 func (g *Graph) openRathKind(i int32) string {
-	op := g.heads[i].Lineage.Op
-	if op != session.OpLeaf {
-		return openRathKinds[op]
-	}
+	first := session.KindUser
 	isPrompt := func(l link) bool { return l.node == i && l.role == session.RolePrompt }
 	for _, c := range g.children(i) {
 		if slices.ContainsFunc(g.parents(c), isPrompt) {
-			return "leaf_system"
+			first = session.KindSystem
 		}
 	}
-	return "leaf_user"
+	return g.heads[i].Lineage.Op.OpenRath(first)
 }
 
 // encodeLine encodes as Python's json.dumps(ensure_ascii=False) would.

@@ -167,15 +167,9 @@ func (f *File) Session(parents ...session.Session) (session.Session, error) {
 	return session.Restore(r, parents...), nil
 }
 
-var opOfKind = map[string]session.Op{
-	"leaf_user": session.OpLeaf, "leaf_system": session.OpLeaf, "op_create": session.OpAppend,
-	"op_session_loop": session.OpForward, "op_fork": session.OpFork, "op_detach": session.OpDetach,
-	"op_merge": session.OpMerge, "op_session_compress": session.OpCompress,
-}
-
 // record is all that the header says. Parent ids that are none are dropped.
 func (h Header) record() session.Record {
-	r := session.Record{Lineage: session.Lineage{Op: opOfKind[h.LineageKind], Path: h.LineageOperator}}
+	r := session.Record{Lineage: session.Lineage{Op: session.OpOfOpenRath(h.LineageKind), Path: h.LineageOperator}}
 	r.ID, _ = session.ParseID(h.ID) // the zero id is an error of Session
 	r.Lineage.Time, _ = time.Parse(time.RFC3339Nano, h.CreatedAt)
 	for _, text := range h.ParentSessionIDs {

@@ -64,20 +64,12 @@ func (f *File) lines() ([][]byte, error) {
 	return lines, nil
 }
 
-var kindOfOp = map[session.Op]string{
-	session.OpUnknown: "unknown", session.OpAppend: "op_create", session.OpForward: "op_session_loop",
-	session.OpFork: "op_fork", session.OpDetach: "op_detach", session.OpMerge: "op_merge",
-	session.OpCompress: "op_session_compress", session.OpImport: "unknown", session.OpReplay: "unknown",
-}
-
 func kindOf(r session.Record) string {
-	if r.Lineage.Op != session.OpLeaf {
-		return kindOfOp[r.Lineage.Op]
+	first := session.KindUser
+	if r.Content.Len() > 0 {
+		first = r.Content.At(0).Kind()
 	}
-	if r.Content.Len() > 0 && r.Content.At(0).Kind() == session.KindSystem {
-		return "leaf_system"
-	}
-	return "leaf_user"
+	return r.Lineage.Op.OpenRath(first)
 }
 
 func headerOf(r session.Record) Header {

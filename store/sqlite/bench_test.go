@@ -66,82 +66,93 @@ func effects(b *testing.B, open func(b *testing.B) (add func(run int) func(event
 // group commit and prepared statements.
 func BenchmarkBare(b *testing.B) {
 	effects(b, func(b *testing.B) func(int) func(any) error {
-		ctx := context.Background()
-		db, err := connect(filepath.Join(b.TempDir(), "bare.db"), "mode=rwc", writerPragmas)
-		if err != nil {
-			b.Fatal(err)
+		w := openBare(b)
+		encoded := map[bool][]byte{}
+		for i, body := range []any{intent, result} {
+			encoded[i == 1], _ = json.Marshal(body)
 		}
-		c, err := db.Conn(ctx)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { c.Close(); db.Close() })
-		if _, err := c.ExecContext(ctx, "PRAGMA journal_mode = WAL; CREATE TABLE runs (num INTEGER PRIMARY KEY);"+schema1[strings.Index(schema1, "CREATE TABLE events"):strings.Index(schema1, "CREATE TABLE interrupts")]); err != nil {
-			b.Fatal(err)
-		}
-		prepare := func(query string) *sql.Stmt {
-			s, err := c.PrepareContext(ctx, query)
-			if err != nil {
-				b.Fatal(err)
-			}
-			return s
-		}
-		begin, commit := prepare("BEGIN IMMEDIATE"), prepare("COMMIT")
-		insert := prepare("INSERT INTO events (run, seq, time, kind, body, hash) VALUES (?, ?, ?, ?, ?, ?)")
-		for run := range 128 {
-			if _, err := c.ExecContext(ctx, "INSERT INTO runs VALUES (?)", run); err != nil {
-				b.Fatal(err)
-			}
-		}
-		type row struct {
-			args []any
-			done chan error
-		}
-		rows := make(chan row, 128)
-		ended := make(chan struct{})
-		b.Cleanup(func() { close(rows); <-ended })
-		go func() {
-			defer close(ended)
-			for r := range rows {
-				batch := []row{r}
-				for more := true; more; {
-					select {
-					case r := <-rows:
-						batch = append(batch, r)
-					default:
-						more = false
-					}
-				}
-				_, err := begin.ExecContext(ctx)
-				for _, r := range batch {
-					if err == nil {
-						_, err = insert.ExecContext(ctx, r.args...)
-					}
-				}
-				if err == nil {
-					_, err = commit.ExecContext(ctx)
-				}
-				for _, r := range batch {
-					r.done <- err
-				}
-			}
-		}()
 		return func(run int) func(any) error {
-			seq := 0
-			done := make(chan error, 1)
-			var hash session.Digest
-			encoded := map[bool][]byte{}
-			for i, body := range []any{intent, result} {
-				encoded[i == 1], _ = json.Marshal(body)
-			}
+			seq, hash, done := 0, session.Digest{}, make(chan error, 1)
 			return func(body any) error {
 				seq++
 				_, isResult := body.(store.Result)
-				rows <- row{[]any{run, seq, time.Now().UnixMicro(), store.EventIntent, encoded[isResult], hash[:]}, done}
+				w.rows <- bareRow{[]any{run, seq, time.Now().UnixMicro(), store.EventIntent, encoded[isResult], hash[:]}, done}
 				return <-done
 			}
 		}
 	})
+}
+
+type bare struct {
+	rows                  chan bareRow
+	begin, insert, commit *sql.Stmt
+}
+
+type bareRow struct {
+	args []any
+	done chan error
+}
+
+func openBare(b *testing.B) *bare {
+	db, err := connect(filepath.Join(b.TempDir(), "bare.db"), "mode=rwc", writerPragmas)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx := context.Background()
+	c, err := db.Conn(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	events := schema1[strings.Index(schema1, "CREATE TABLE events"):strings.Index(schema1, "CREATE TABLE interrupts")]
+	statements := "PRAGMA journal_mode = WAL; CREATE TABLE runs (num INTEGER PRIMARY KEY);" + events
+	for run := range 128 {
+		statements += fmt.Sprintf("INSERT INTO runs VALUES (%d);", run)
+	}
+	if _, err := c.ExecContext(ctx, statements); err != nil {
+		b.Fatal(err)
+	}
+	w := &bare{rows: make(chan bareRow, 128)}
+	for query, s := range map[string]**sql.Stmt{
+		"BEGIN IMMEDIATE": &w.begin, "COMMIT": &w.commit,
+		"INSERT INTO events (run, seq, time, kind, body, hash) VALUES (?, ?, ?, ?, ?, ?)": &w.insert,
+	} {
+		if *s, err = c.PrepareContext(ctx, query); err != nil {
+			b.Fatal(err)
+		}
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		w.loop(ctx)
+	}()
+	b.Cleanup(func() {
+		close(w.rows)
+		<-ended
+		c.Close()
+		db.Close()
+	})
+	return w
+}
+
+func (w *bare) loop(ctx context.Context) {
+	for r := range w.rows {
+		batch := []bareRow{r}
+		for n := len(w.rows); n > 0; n-- {
+			batch = append(batch, <-w.rows)
+		}
+		_, err := w.begin.ExecContext(ctx)
+		for _, r := range batch {
+			if err == nil {
+				_, err = w.insert.ExecContext(ctx, r.args...)
+			}
+		}
+		if err == nil {
+			_, err = w.commit.ExecContext(ctx)
+		}
+		for _, r := range batch {
+			r.done <- err
+		}
+	}
 }
 
 // BenchmarkAppend is the same through the store.
@@ -161,6 +172,67 @@ func BenchmarkAppend(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkRun makes runs of one step, from the input to the output, each waiting for the
+// disk twice.
+func BenchmarkRun(b *testing.B) {
+	for _, parallel := range []int{1, 64} {
+		b.Run(fmt.Sprint(parallel), func(b *testing.B) {
+			s := open(b, nil)
+			var wg sync.WaitGroup
+			left := make(chan struct{}, parallel)
+			for range parallel {
+				wg.Go(func() {
+					for range left {
+						if err := oneStep(b.Context(), s); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			for b.Loop() {
+				left <- struct{}{}
+			}
+			close(left)
+			wg.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+		})
+	}
+}
+
+func oneStep(ctx context.Context, s store.Store) error {
+	id, at := session.NewID()
+	l := store.Lease{Run: id, Owner: "bench", Fence: 1, Expires: at.Add(time.Hour)}
+	input := session.FromUser("What is a monad?")
+	var head store.Head
+	var err error
+	events := func(bodies ...any) (list []store.Event) {
+		for _, body := range bodies {
+			var e store.Event
+			if e, err = head.Next(store.EventIntent, time.Now(), body); err != nil {
+				return nil
+			}
+			head = e.Head()
+			list = append(list, e)
+		}
+		return list
+	}
+	created := events(store.Created{Run: id, Name: "bench", Input: input.ID(), Digest: input.Digest()}, intent)
+	if err == nil {
+		err = s.CreateRun(ctx, store.Run{ID: id, Name: "bench", Input: input.ID(), State: store.Running, Created: at, Lease: l},
+			store.Batch{Events: created, Sessions: []session.Session{input}}).Wait(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	output := input.Derive(input.Transcript().Append(session.Assistant([]session.Part{session.Text("A monoid in the category of endofunctors.")})), session.Step{Run: id.String(), Path: "bench"})
+	change := store.StateChange{State: store.Succeeded, Output: output.ID(), Digest: output.Digest()}
+	ended := events(result, store.SessionMade{ID: output.ID(), Digest: output.Digest()}, change)
+	if err != nil {
+		return err
+	}
+	return s.Append(ctx, l, store.Batch{Events: ended, Sessions: []session.Session{output}, State: &change}).Wait(ctx)
 }
 
 func open(t testing.TB, o *Options) store.Store {

@@ -51,6 +51,7 @@ var hints = []struct {
 	{ErrReadOnly, "open the store for writing"},
 	{errForeign, "choose another file"},
 	{errNoFile, "choose another file"},
+	{errLocked, "end the process that holds it, or try again later"},
 	{errOlder, "open it once for writing"},
 	{fs.ErrPermission, "make the file and its folder writable, or choose another"},
 	{fs.ErrNotExist, "check the path"},

@@ -22,7 +22,7 @@ func (d *database) Heads(ctx context.Context, f store.SessionFilter) iter.Seq2[s
 				yield(session.Head{}, d.failed("list sessions", nil, err))
 				return
 			}
-			if n++; !yield(h.Head, nil) || n == f.Limit {
+			if n++; !yield(h, nil) || n == f.Limit {
 				return
 			}
 		}
@@ -51,28 +51,25 @@ func sessionFilter(f store.SessionFilter) (where filter) {
 	return where
 }
 
-// tipped is a head with the last entry of its transcript.
-type tipped struct {
-	session.Head
-	tip int64
-}
-
-const headColumns = `SELECT s.id, s.tip, s.len, s.digest, s.op, s.path, s.run, s.time, s.usage, s.placement, s.extras, e.parent, e.role
+const headColumns = `SELECT s.id, s.len, s.digest, s.op, s.path, s.run, s.time, s.usage, s.placement, s.extras, e.parent, e.role
 FROM sessions s LEFT JOIN edges e ON e.child = s.id`
 
 // heads yields sessions in the order of their ids. Each has a row for each parent.
-func (d *database) heads(ctx context.Context, where filter, newest bool) iter.Seq2[tipped, error] {
+func (d *database) heads(ctx context.Context, where filter, newest bool) iter.Seq2[session.Head, error] {
 	order := " ORDER BY s.id, e.n"
 	if newest {
 		order = " ORDER BY s.id DESC, e.n DESC"
 	}
-	return func(yield func(tipped, error) bool) {
-		var h tipped
-		emit := func() bool {
+	return func(yield func(session.Head, error) bool) {
+		var h session.Head
+		emit := func() bool { // the session whose rows were read, if any
+			if h.ID.IsZero() {
+				return true
+			}
 			if newest {
 				slices.Reverse(h.Lineage.Parents)
 			}
-			return h.ID.IsZero() || yield(h, nil)
+			return yield(h, nil)
 		}
 		var r headRow
 		err := d.each(ctx, func(rows *sql.Rows) error {
@@ -81,7 +78,7 @@ func (d *database) heads(ctx context.Context, where filter, newest bool) iter.Se
 			}
 			if id := session.ID(r.id); id != h.ID {
 				if !emit() {
-					h.ID = session.ID{}
+					h = session.Head{}
 					return errStop
 				}
 				var err error
@@ -95,7 +92,7 @@ func (d *database) heads(ctx context.Context, where filter, newest bool) iter.Se
 			return nil
 		}, headColumns+where.String()+order, where.args...)
 		if err != nil {
-			yield(tipped{}, err)
+			yield(session.Head{}, err)
 			return
 		}
 		emit()
@@ -106,19 +103,19 @@ func (d *database) heads(ctx context.Context, where filter, newest bool) iter.Se
 type headRow struct {
 	id, digest, op, path, usage, placement, extras, parent, role sql.RawBytes
 	run                                                          any
-	tip, len, time                                               int64
+	len, time                                                    int64
 }
 
 func (r *headRow) scan(rows *sql.Rows) error {
-	err := rows.Scan(&r.id, &r.tip, &r.len, &r.digest, &r.op, &r.path, &r.run, &r.time, &r.usage, &r.placement, &r.extras, &r.parent, &r.role)
+	err := rows.Scan(&r.id, &r.len, &r.digest, &r.op, &r.path, &r.run, &r.time, &r.usage, &r.placement, &r.extras, &r.parent, &r.role)
 	if err == nil && (len(r.id) != len(session.ID{}) || len(r.digest) != len(session.Digest{}) || r.parent != nil && len(r.parent) != len(session.ID{})) {
 		return store.ErrDamaged
 	}
 	return err
 }
 
-func (r *headRow) head() (h tipped, err error) {
-	h.ID, h.Digest, h.Len, h.tip = session.ID(r.id), session.Digest(r.digest), int(r.len), r.tip
+func (r *headRow) head() (h session.Head, err error) {
+	h.ID, h.Digest, h.Len = session.ID(r.id), session.Digest(r.digest), int(r.len)
 	h.Lineage = session.Lineage{Path: string(r.path), Run: fromRunColumn(r.run), Time: fromMicros(r.time)}
 	h.Usage = fromUsageColumn(r.usage)
 	if err = h.Lineage.Op.UnmarshalText(r.op); err == nil && r.placement != nil {

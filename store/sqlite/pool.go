@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -74,7 +75,7 @@ func untilFree(ctx context.Context, try func() error) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(errLocked, context.Cause(ctx))
+			return fmt.Errorf("%w: %w", errLocked, context.Cause(ctx))
 		case <-time.After(delay(n)):
 		}
 	}

@@ -40,7 +40,7 @@ func (d *database) Session(ctx context.Context, id session.ID) (session.Session,
 }
 
 func (d *database) session(ctx context.Context, id session.ID) (s session.Session, err error) {
-	var h tipped
+	var h session.Head
 	for h, err = range d.heads(ctx, filter{[]string{"s.id = ?"}, []any{id[:]}}, false) {
 		if err != nil {
 			return s, err
@@ -86,7 +86,7 @@ func (w *writer) missing(sessions []session.Session) (missing []session.Session)
 		switch id := v.ID(); {
 		case v.after:
 			missing = append(missing, v.Session)
-		case !id.IsZero() && !seen[id] && !w.kept.with(v.Session):
+		case !id.IsZero() && !seen[id] && !w.kept.covers(v.Session):
 			seen[id] = true
 			stack = append(stack, visit{v.Session, true})
 			push(v.Parents())
@@ -111,10 +111,10 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`, row...)
 	if err != nil {
 		return err
 	}
+	if n == 0 { // it was kept already
+		r.Lineage.Parents = nil
+	}
 	for i, p := range r.Lineage.Parents {
-		if n == 0 { // it was kept already
-			break
-		}
 		if _, err := w.exec("INSERT INTO edges (child, n, parent, role) VALUES (?, ?, ?, ?)", r.ID[:], i, p.ID[:], roleColumn(p.Role)); err != nil {
 			return err
 		}
@@ -144,9 +144,9 @@ func (k *keptSessions) get(id session.ID) (keptSession, bool) {
 	return s, ok
 }
 
-// with reports whether nothing of a session and its ancestors is left to keep. The same
+// covers reports whether nothing of a session and its ancestors is left to keep. The same
 // session may come back with more parents in memory.
-func (k *keptSessions) with(s session.Session) bool {
+func (k *keptSessions) covers(s session.Session) bool {
 	kept, ok := k.get(s.ID())
 	return ok && kept.parents >= len(s.Parents())
 }

@@ -89,24 +89,29 @@ func (w *writer) longest(t session.Transcript) (entry int64, n int, err error) {
 	return entry, n, err
 }
 
-// path gives the chunks of a transcript, the last one first: the queue of a recursive
-// query is first in, first out. The limit ends it where a damaged file has a circle.
+// path gives a row for the session itself, then its chunks, the last one first: the queue
+// of a recursive query is first in, first out. The limit ends it where a damaged file has
+// a circle.
 const path = `WITH RECURSIVE path (prev, chunk) AS (
-	SELECT prev, chunk FROM entries WHERE id = ?
+	SELECT tip, NULL FROM sessions WHERE id = ?
 	UNION ALL SELECT e.prev, e.chunk FROM path CROSS JOIN entries e ON e.id = path.prev
-) SELECT o.size, o.body FROM path CROSS JOIN objects o ON o.id = path.chunk LIMIT ?`
+) SELECT o.size, o.body FROM path LEFT JOIN objects o ON o.id = path.chunk LIMIT ?`
 
 // transcript reads a session's transcript and holds it against its digest.
-func (d *database) transcript(ctx context.Context, h tipped) (t session.Transcript, err error) {
+func (d *database) transcript(ctx context.Context, h session.Head) (t session.Transcript, err error) {
 	var stored []body
 	err = d.each(ctx, func(rows *sql.Rows) error {
 		b, err := scanBody(rows)
 		stored = append(stored, b)
 		return err
-	}, path, h.tip, h.Len+1)
+	}, path, h.ID[:], h.Len+2)
 	if err != nil {
 		return t, err
 	}
+	if len(stored) == 0 {
+		return t, store.ErrNotFound // it was removed since its head was read
+	}
+	stored = stored[1:]
 	slices.Reverse(stored)
 	chunks, err := decode(stored)
 	if err != nil {

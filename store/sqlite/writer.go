@@ -7,27 +7,27 @@ import (
 	"time"
 
 	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/store"
 )
 
 // writer does the jobs in a goroutine of its own; all but the first fields are used only
 // there.
 type writer struct {
-	store  *database
-	queue  *queue
-	ended  chan struct{}      // closed when the goroutine has ended
-	ctx    context.Context    // ends when other processes are no longer waited for
-	giveUp context.CancelFunc // ends ctx
-
-	patience time.Duration // of close with other processes
+	store    *database
+	queue    *queue
+	ended    chan struct{}           // closed when the goroutine has ended
+	ctx      context.Context         // ends when other processes are no longer waited for
+	giveUp   context.CancelCauseFunc // ends ctx
+	patience time.Duration           // of close with other processes
 
 	db    *sql.DB
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
 	wrote bool // the job at hand has changed something
 
-	version     int64 // changes when another process writes
-	others time.Time
-	collections int64 // how often something was removed
+	version     int64     // changes when another process writes
+	others      time.Time // when another process wrote
+	collections int64     // how often something was removed
 	runs        map[session.ID]*runState
 	kept        keptSessions
 }
@@ -41,7 +41,7 @@ func openWriter(ctx context.Context, d *database) (*writer, error) {
 	if err := untilFree(ctx, func() error { return w.connect(ctx) }); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	w.ctx, w.giveUp = context.WithCancel(context.Background())
+	w.ctx, w.giveUp = context.WithCancelCause(context.Background())
 	w.forget()
 	go w.loop()
 	return w, nil
@@ -60,15 +60,22 @@ func (w *writer) connect(ctx context.Context) (err error) {
 // close does what has queued up and ends the goroutine.
 func (w *writer) close() error {
 	w.queue.close()
-	late := time.AfterFunc(w.patience, w.giveUp)
+	late := time.AfterFunc(w.patience, func() { w.giveUp(store.ErrClosed) })
 	<-w.ended
 	late.Stop()
-	w.giveUp()
+	w.giveUp(nil)
 	for _, s := range w.stmts {
 		_ = s.Close()
 	}
 	return errors.Join(w.conn.Close(), w.db.Close())
 }
+
+// Who waits for the lock only looks now and then whether it is free. So while another
+// process writes too, there is a pause after each batch.
+const (
+	recently = 100 * time.Millisecond
+	courtesy = 50 * time.Microsecond
+)
 
 func (w *writer) loop() {
 	defer close(w.ended)
@@ -78,8 +85,8 @@ func (w *writer) loop() {
 			return
 		}
 		w.batch(jobs)
-		if time.Since(w.others) < 100*time.Millisecond {
-			time.Sleep(50*time.Microsecond) // let them in
+		if time.Since(w.others) < recently {
+			time.Sleep(courtesy)
 		}
 	}
 }
@@ -99,19 +106,20 @@ func (w *writer) batch(jobs []*job) {
 		return
 	}
 	for i, j := range jobs {
-		if err == nil {
-			err = errs[i]
+		problem := err
+		if problem == nil {
+			problem = errs[i]
 		}
-		if err != nil {
-			err = w.store.failed(j.op, j.on, err)
+		if problem != nil {
+			problem = w.store.failed(j.op, j.on, problem)
 		}
-		j.done <- err
-		err = nil
+		j.done <- problem
 	}
 }
 
 // try gives the errors of the jobs, or the one for which nothing was kept. A job that
-// was refused before it changed anything does not stand in the way of the rest.
+// was refused before it changed anything does not stand in the way of the rest; an error
+// of SQLite does, for it may have ended the transaction.
 func (w *writer) try(jobs []*job) (errs []error, err error) {
 	if err := w.begin(); err != nil {
 		return nil, err
@@ -122,7 +130,7 @@ func (w *writer) try(jobs []*job) (errs []error, err error) {
 			continue
 		}
 		w.wrote = false
-		if errs[i] = j.do(w); errs[i] != nil && w.wrote {
+		if errs[i] = j.do(w); errs[i] != nil && (w.wrote || code(errs[i]) != 0) {
 			w.rollback()
 			return nil, errs[i]
 		}

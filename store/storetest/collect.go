@@ -17,7 +17,7 @@ var collectRules = []rule{
 	{"what was removed can be kept again", keptAgain},
 }
 
-func (t *T) collect(c store.Collection) store.Collected {
+func (t *test) collect(c store.Collection) store.Collected {
 	t.Helper()
 	dry := c
 	dry.DryRun = true
@@ -29,14 +29,14 @@ func (t *T) collect(c store.Collection) store.Collected {
 	return got
 }
 
-func (t *T) object(text string) session.Digest {
+func (t *test) object(text string) session.Digest {
 	t.Helper()
 	d, err := t.PutObject(t.Context(), []byte(text))
 	t.ok(err)
 	return d
 }
 
-func collectObjects(t *T) {
+func collectObjects(t *test) {
 	r := t.start()
 	loose, referred, named := t.object("loose"), t.object("referred"), t.object("named")
 	spec := t.object("spec")
@@ -74,7 +74,7 @@ func aged(hours int, text string, run string, parents ...session.Session) sessio
 	return session.Restore(r, parents...)
 }
 
-func collectOld(t *T) {
+func collectOld(t *test) {
 	old, open := t.start(), t.start()
 	ancestor := aged(0, "ancestor", "")
 	young := aged(48, "young", "", aged(1, "between", "", ancestor))
@@ -129,7 +129,7 @@ func collectOld(t *T) {
 	}
 }
 
-func collectShared(t *T) {
+func collectShared(t *test) {
 	old := aged(0, "shared", "")
 	young := aged(48, "young", "", aged(1, "between", "", old))
 	var gone []session.Session
@@ -154,7 +154,7 @@ func collectShared(t *T) {
 	t.same(more, "a session kept after the collection")
 }
 
-func keptAgain(t *T) {
+func keptAgain(t *test) {
 	old := aged(0, "root", "")
 	child := aged(1, "child", "", old)
 	t.put(child)

@@ -16,7 +16,7 @@ var interruptRules = []rule{
 	{"one of many decides", decideContended},
 }
 
-func questionsComeBack(t *T) {
+func questionsComeBack(t *test) {
 	r, other := t.start(), t.start()
 	ask := func(run session.ID, key string, after time.Duration) store.Interrupt {
 		i := store.Interrupt{Run: run, Key: key, Kind: "approval", Request: json.RawMessage(`{"tool":"` + key + `"}`), Asked: noon.Add(after), Expires: time.Now().Add(time.Hour).UTC().Truncate(time.Microsecond)}
@@ -42,7 +42,7 @@ func questionsComeBack(t *T) {
 	}
 }
 
-func decidedOnce(t *T) {
+func decidedOnce(t *test) {
 	r := t.start()
 	i := store.Interrupt{Run: r.ID, Key: "k", Kind: "approval", Request: json.RawMessage(`{}`), Asked: noon}
 	t.fails(t.Decide(t.Context(), r.ID, "k", json.RawMessage(`1`), "me"), store.ErrNotFound, "a question that nobody asked")
@@ -57,7 +57,7 @@ func decidedOnce(t *T) {
 	}
 }
 
-func expiredQuestion(t *T) {
+func expiredQuestion(t *test) {
 	r := t.start()
 	t.ok(t.Ask(t.Context(), store.Interrupt{Run: r.ID, Key: "k", Asked: noon, Expires: time.Now().Add(-time.Second)}))
 	t.fails(t.Decide(t.Context(), r.ID, "k", json.RawMessage(`1`), "me"), store.ErrExpired, "a question whose time is over")
@@ -66,7 +66,7 @@ func expiredQuestion(t *T) {
 	}
 }
 
-func decideContended(t *T) {
+func decideContended(t *test) {
 	r := t.start()
 	t.ok(t.Ask(t.Context(), store.Interrupt{Run: r.ID, Key: "k", Asked: noon}))
 	errs := make([]error, 16)

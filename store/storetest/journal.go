@@ -19,7 +19,7 @@ var journalRules = []rule{
 	{"an unknown run has no events", noEvents},
 }
 
-func eventsComeBack(t *T) {
+func eventsComeBack(t *test) {
 	r, other := t.start(), t.start()
 	want := all(t, t.Events(t.Context(), r.ID, 0))
 	for n := range 20 {
@@ -46,7 +46,7 @@ func eventsComeBack(t *T) {
 	}
 }
 
-func eventsMustFollow(t *T) {
+func eventsMustFollow(t *test) {
 	r := t.start()
 	good := r.events(t, 3)
 	change := func(f func(*store.Event)) []store.Event {
@@ -75,7 +75,7 @@ func eventsMustFollow(t *T) {
 	t.ok(t.append(r.Lease, store.Batch{Events: good}))
 }
 
-func batchAllOrNone(t *T) {
+func batchAllOrNone(t *test) {
 	r := t.start()
 	s := rich()
 	object := []byte("something large")
@@ -96,7 +96,7 @@ func batchAllOrNone(t *T) {
 	}
 }
 
-func batchesInOrder(t *T) {
+func batchesInOrder(t *test) {
 	r := t.start()
 	var commits []store.Commit
 	for range 500 {
@@ -110,7 +110,7 @@ func batchesInOrder(t *T) {
 	}
 }
 
-func failureStays(t *T) {
+func failureStays(t *test) {
 	r, other := t.start(), t.start()
 	r.events(t, 1) // is never kept
 	var lost, kept []store.Commit
@@ -127,7 +127,7 @@ func failureStays(t *T) {
 	t.equal(r.Head, t.read(r.ID).Head, "the head")
 }
 
-func noEvents(t *T) {
+func noEvents(t *test) {
 	id := session.New().ID()
 	if n := len(all(t, t.Events(t.Context(), id, 0))); n != 0 {
 		t.Errorf("%d events", n)

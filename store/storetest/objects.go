@@ -14,7 +14,7 @@ var objectRules = []rule{
 	{"unknown objects are not found", objectNotFound},
 }
 
-func objectsComeBack(t *T) {
+func objectsComeBack(t *test) {
 	d, err := t.PutObject(t.Context(), nil)
 	t.ok(err)
 	t.equal(session.Digest(sha256.Sum256(nil)), d, "the digest of nothing")
@@ -43,7 +43,7 @@ func objectsComeBack(t *T) {
 	}
 }
 
-func objectNotFound(t *T) {
+func objectNotFound(t *test) {
 	_, err := t.Object(t.Context(), sha256.Sum256([]byte("never kept")))
 	t.fails(err, store.ErrNotFound, "an unknown object")
 }

@@ -21,7 +21,7 @@ var runRules = []rule{
 	{"a run can be asked to end", runCancelled},
 }
 
-func runsComeBack(t *T) {
+func runsComeBack(t *test) {
 	id, at := session.NewID()
 	input := rich()
 	full := store.Run{
@@ -45,7 +45,7 @@ func runsComeBack(t *T) {
 	t.ok(t.append(full.Lease, store.Batch{Events: d.events(t, 1)})) // the lease that it came with holds
 }
 
-func runMadeOnce(t *T) {
+func runMadeOnce(t *test) {
 	r := t.start()
 	again := r.Run
 	again.Name = "other"
@@ -64,7 +64,7 @@ func runMadeOnce(t *T) {
 	}
 }
 
-func runNotFound(t *T) {
+func runNotFound(t *test) {
 	id := session.New().ID()
 	_, err := t.Store.Run(t.Context(), id)
 	t.fails(err, store.ErrNotFound, "Run")
@@ -76,7 +76,7 @@ func runNotFound(t *T) {
 	}
 }
 
-func runFilters(t *T) {
+func runFilters(t *test) {
 	var list []store.Run
 	for i := range 24 {
 		at := noon.Add(time.Duration(i) * time.Hour)
@@ -118,7 +118,7 @@ func chooseRuns(list []store.Run, f store.RunFilter) (chosen []store.Run) {
 	return chosen
 }
 
-func statesAreKept(t *T) {
+func statesAreKept(t *test) {
 	r := t.start()
 	output := session.FromUser("done")
 	for _, c := range []store.StateChange{
@@ -154,7 +154,7 @@ func statesAreKept(t *T) {
 	}
 }
 
-func runCancelled(t *T) {
+func runCancelled(t *test) {
 	r := t.start()
 	cancel, err := t.Renew(t.Context(), r.Lease, time.Hour)
 	if err != nil || cancel {
@@ -177,7 +177,7 @@ var leaseRules = []rule{
 	{"one of many gets the lease", leaseContended},
 }
 
-func leaseTakenOnce(t *T) {
+func leaseTakenOnce(t *test) {
 	id, at := session.NewID()
 	t.ok(t.CreateRun(t.Context(), store.Run{ID: id, State: store.Queued, Created: at}, store.Batch{}).Wait(t.Context()))
 	before := time.Now()
@@ -204,7 +204,7 @@ func leaseTakenOnce(t *T) {
 	}
 }
 
-func leaseRunsOut(t *T) {
+func leaseRunsOut(t *test) {
 	r := t.start()
 	_, err := t.Renew(t.Context(), r.Lease, 0)
 	t.ok(err)
@@ -217,7 +217,7 @@ func leaseRunsOut(t *T) {
 	t.fails(t.append(r.Lease, store.Batch{Events: r.events(t, 1)}), store.ErrFenced, "Append of the old holder")
 }
 
-func leaseOver(t *T) {
+func leaseOver(t *test) {
 	r := t.start()
 	next, err := t.Acquire(t.Context(), r.ID, "b", time.Hour, r.Lease.Fence)
 	t.ok(err)
@@ -226,7 +226,7 @@ func leaseOver(t *T) {
 	t.equal(r.head, next.Head, "the head, as whoever takes over must know it")
 }
 
-func leaseLost(t *T) {
+func leaseLost(t *test) {
 	r := t.start()
 	next, err := t.Acquire(t.Context(), r.ID, "b", time.Hour, r.Lease.Fence)
 	t.ok(err)
@@ -245,7 +245,7 @@ func leaseLost(t *T) {
 	t.ok(t.append(next.Lease, store.Batch{Events: r.events(t, 1)}))
 }
 
-func leaseReleased(t *T) {
+func leaseReleased(t *test) {
 	r := t.start()
 	t.ok(t.Release(t.Context(), r.Lease))
 	t.ok(t.Release(t.Context(), r.Lease))
@@ -260,7 +260,7 @@ func leaseReleased(t *T) {
 	t.ok(t.append(next.Lease, store.Batch{}))
 }
 
-func leaseContended(t *T) {
+func leaseContended(t *test) {
 	r := t.start()
 	t.ok(t.Release(t.Context(), r.Lease))
 	errs := make([]error, 16)

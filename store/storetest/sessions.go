@@ -58,7 +58,7 @@ func placed(s session.Session) session.Session {
 	return session.Restore(r, s.Parents()...)
 }
 
-func (t *T) same(want session.Session, rule string) {
+func (t *test) same(want session.Session, rule string) {
 	t.Helper()
 	got, err := t.Session(t.Context(), want.ID())
 	t.ok(err)
@@ -71,7 +71,7 @@ func (t *T) same(want session.Session, rule string) {
 	}
 }
 
-func sessionsComeBack(t *T) {
+func sessionsComeBack(t *test) {
 	free := session.New().Derive(session.Transcript{}, session.Step{Run: "no id", Path: "p"})
 	short := session.New().Derive(session.Transcript{}, session.Step{Run: "sixteen letters!"})
 	upper := session.New().Derive(session.Transcript{}, session.Step{Run: "01A1FD31-9B48-7392-A4B9-6CC1EC350FBD"})
@@ -91,7 +91,7 @@ func withOp(op session.Op) session.Session {
 	return session.Restore(r)
 }
 
-func ancestorsAreKept(t *T) {
+func ancestorsAreKept(t *test) {
 	a, b := session.FromUser("a"), session.FromUser("b")
 	left, right := a.Fork().Append(), a.Fork().Append(session.User())
 	merged, err := session.Merge(left, right, b)
@@ -108,7 +108,7 @@ func ancestorsAreKept(t *T) {
 	}
 }
 
-func keptIsLeft(t *T) {
+func keptIsLeft(t *test) {
 	s := rich()
 	t.put(s)
 	other := session.FromUser("other").Record()
@@ -118,7 +118,7 @@ func keptIsLeft(t *T) {
 	t.same(s, "a session kept twice")
 }
 
-func ancestorsLater(t *T) {
+func ancestorsLater(t *test) {
 	root := session.FromUser("root")
 	parent := root.Fork()
 	child := parent.Append(session.User())
@@ -133,7 +133,7 @@ func ancestorsLater(t *T) {
 	t.same(root, "and its parent")
 }
 
-func sessionsAllOrNone(t *T) {
+func sessionsAllOrNone(t *test) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := rich()
@@ -147,7 +147,7 @@ func sessionsAllOrNone(t *T) {
 	t.same(s, "a session kept after all")
 }
 
-func sessionNotFound(t *T) {
+func sessionNotFound(t *test) {
 	_, err := t.Session(t.Context(), session.New().ID())
 	t.fails(err, store.ErrNotFound, "an unknown session")
 	_, err = t.Session(t.Context(), session.ID{})
@@ -157,7 +157,7 @@ func sessionNotFound(t *T) {
 	}
 }
 
-func emptySession(t *T) {
+func emptySession(t *test) {
 	t.put()
 	t.put(session.Session{})
 	if n := len(all(t, t.Heads(t.Context(), store.SessionFilter{}))); n != 0 {
@@ -165,7 +165,7 @@ func emptySession(t *T) {
 	}
 }
 
-func chunksAreObjects(t *T) {
+func chunksAreObjects(t *test) {
 	s := rich()
 	t.put(s)
 	for i, c := range s.All() {
@@ -177,7 +177,7 @@ func chunksAreObjects(t *T) {
 	}
 }
 
-func headsAreTheSessions(t *T) {
+func headsAreTheSessions(t *test) {
 	s := placed(rich())
 	t.put(s)
 	want := map[session.ID]session.Head{s.ID(): s.Head()}
@@ -224,7 +224,7 @@ func family() (list []session.Session) {
 	return list
 }
 
-func sessionFilters(t *T) {
+func sessionFilters(t *test) {
 	list := family()
 	t.put(list...)
 	id := func(i int) session.ID { return list[i].ID() }
@@ -288,7 +288,7 @@ func reach(from []session.ID, next map[session.ID][]session.ID) map[session.ID]b
 
 // longSession takes forks of every kind: at the end, in the middle, without parents, with
 // another end, merged.
-func longSession(t *T) {
+func longSession(t *test) {
 	var chunks []session.Chunk
 	for i := range 1500 {
 		chunks = append(chunks, session.User(session.Text(fmt.Sprint("chunk ", i))))
@@ -310,7 +310,7 @@ func longSession(t *T) {
 	t.same(s, "the session that the others share")
 }
 
-func listingCanBeLeft(t *T) {
+func listingCanBeLeft(t *test) {
 	list := family()
 	t.put(list...)
 	for range 100 {

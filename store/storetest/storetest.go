@@ -27,7 +27,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 						t.Errorf("close: %v", err)
 					}
 				}()
-				r.check(&T{t, s})
+				r.check(&test{t, s})
 			})
 		}
 	}
@@ -35,17 +35,17 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 
 type rule struct {
 	name  string
-	check func(t *T)
+	check func(t *test)
 }
 
-// T is a test with the store that it is about.
-type T struct {
+// test is a test with the store that it is about.
+type test struct {
 	*testing.T
 	store.Store
 }
 
 // ok ends the test on an error.
-func (t *T) ok(err error) {
+func (t *test) ok(err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func (t *T) ok(err error) {
 }
 
 // fails checks that an error is of a kind.
-func (t *T) fails(err, kind error, rule string) {
+func (t *test) fails(err, kind error, rule string) {
 	t.Helper()
 	if !errors.Is(err, kind) {
 		t.Errorf("%s: the error is %v, want %v", rule, err, kind)
@@ -61,14 +61,14 @@ func (t *T) fails(err, kind error, rule string) {
 }
 
 // equal compares what was read with what it must be.
-func (t *T) equal(want, got any, rule string) {
+func (t *test) equal(want, got any, rule string) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", rule, diff)
 	}
 }
 
-func all[V any](t *T, seq iter.Seq2[V, error]) (list []V) {
+func all[V any](t *test, seq iter.Seq2[V, error]) (list []V) {
 	t.Helper()
 	for v, err := range seq {
 		t.ok(err)
@@ -77,13 +77,13 @@ func all[V any](t *T, seq iter.Seq2[V, error]) (list []V) {
 	return list
 }
 
-func (t *T) put(sessions ...session.Session) {
+func (t *test) put(sessions ...session.Session) {
 	t.Helper()
 	t.ok(t.PutSessions(t.Context(), sessions...))
 }
 
 // has reports whether a session is kept.
-func (t *T) has(id session.ID) bool {
+func (t *test) has(id session.ID) bool {
 	t.Helper()
 	_, err := t.Session(t.Context(), id)
 	if !errors.Is(err, store.ErrNotFound) {
@@ -93,7 +93,7 @@ func (t *T) has(id session.ID) bool {
 }
 
 // hasObject reports whether an object is kept.
-func (t *T) hasObject(d session.Digest) bool {
+func (t *test) hasObject(d session.Digest) bool {
 	t.Helper()
 	_, err := t.Object(t.Context(), d)
 	if !errors.Is(err, store.ErrNotFound) {
@@ -111,7 +111,7 @@ type driven struct {
 var counter atomic.Int64
 
 // start makes a run with one event that somebody drives.
-func (t *T) start() *driven {
+func (t *test) start() *driven {
 	t.Helper()
 	id, at := session.NewID()
 	l := store.Lease{Run: id, Owner: "first", Fence: 1, Expires: at.Add(time.Hour)}
@@ -122,7 +122,7 @@ func (t *T) start() *driven {
 }
 
 // events makes the next events.
-func (r *driven) events(t *T, n int) (list []store.Event) {
+func (r *driven) events(t *test, n int) (list []store.Event) {
 	t.Helper()
 	for range n {
 		body := map[string]string{"text": fmt.Sprintf("event %d <ü>", counter.Add(1))}
@@ -135,18 +135,18 @@ func (r *driven) events(t *T, n int) (list []store.Event) {
 }
 
 // append keeps a batch.
-func (t *T) append(l store.Lease, b store.Batch) error {
+func (t *test) append(l store.Lease, b store.Batch) error {
 	t.Helper()
 	return t.Append(t.Context(), l, b).Wait(t.Context())
 }
 
 // end ends a run.
-func (t *T) end(r *driven, state store.State) {
+func (t *test) end(r *driven, state store.State) {
 	t.Helper()
 	t.ok(t.append(r.Lease, store.Batch{State: &store.StateChange{State: state}}))
 }
 
-func (t *T) read(id session.ID) store.Run {
+func (t *test) read(id session.ID) store.Run {
 	t.Helper()
 	r, err := t.Store.Run(t.Context(), id)
 	t.ok(err)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -13,11 +14,12 @@ import (
 var useRules = []rule{
 	{"many use it at once", manyUse},
 	{"collecting beside writing loses nothing", collectBeside},
+	{"what is removed is there or is not found", collectBesideReading},
 	{"closing waits for what is being written", closeWaits},
 	{"a closed store says so", closedSaysSo},
 }
 
-func manyUse(t *T) {
+func manyUse(t *test) {
 	base := session.New(session.User(session.Text("base")), session.User(session.Text("more")))
 	var wg sync.WaitGroup
 	runs := make([]*driven, 8)
@@ -70,7 +72,7 @@ func manyUse(t *T) {
 	}
 }
 
-func collectBeside(t *T) {
+func collectBeside(t *test) {
 	var wg sync.WaitGroup
 	last := make([]session.Session, 4)
 	for i := range last {
@@ -101,7 +103,36 @@ func collectBeside(t *T) {
 	}
 }
 
-func closeWaits(t *T) {
+func collectBesideReading(t *test) {
+	s := aged(0, "old", "")
+	s = aged(1, "child", "", s)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if _, err := t.Session(t.Context(), s.ID()); err != nil && !errors.Is(err, store.ErrNotFound) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 30 {
+		t.put(s)
+		if _, err := t.Collect(t.Context(), store.Collection{Before: noon.Add(24 * time.Hour)}); err != nil {
+			t.Error(err)
+		}
+	}
+	close(done)
+	wg.Wait()
+}
+
+func closeWaits(t *test) {
 	r := t.start()
 	var commits []store.Commit
 	for range 100 {
@@ -118,7 +149,7 @@ func closeWaits(t *T) {
 	}
 }
 
-func closedSaysSo(t *T) {
+func closedSaysSo(t *test) {
 	r := t.start()
 	t.ok(t.Close())
 	ctx, id := context.WithoutCancel(t.Context()), r.ID
