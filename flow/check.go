@@ -15,7 +15,7 @@ type Checker interface {
 // that is wrong, each with its path.
 func Check(w Workflow) error {
 	var errs []error
-	walk(Child{"", w}, nil, func(path []Child, cycle bool) bool {
+	walk(rootOf(w), nil, func(path []Child, cycle bool) bool {
 		name := pathOf(path)
 		if name == "" {
 			name = "the workflow"

@@ -15,10 +15,10 @@ import (
 // in it: a name or a version in a [Label] can stand for that.
 func Fingerprint(w Workflow) string {
 	h := sha256.New()
-	walk(Child{"", w}, nil, func(path []Child, cycle bool) bool {
+	walk(rootOf(w), nil, func(path []Child, cycle bool) bool {
 		w := path[len(path)-1].Workflow
 		fmt.Fprintf(h, "%q %T %q %v\n", pathOf(path), w, NameOf(w), cycle)
-		if a, ok := w.(*Agent); ok && a != nil && !cycle {
+		if a, ok := w.(*Agent); ok && !cycle {
 			a.fingerprint(h)
 		}
 		return true

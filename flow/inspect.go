@@ -32,10 +32,20 @@ func Children(w Workflow) []Child {
 // that holds itself is not entered again.
 func Inspect(w Workflow) iter.Seq2[string, Workflow] {
 	return func(yield func(string, Workflow) bool) {
-		walk(Child{"", w}, nil, func(path []Child, cycle bool) bool {
+		walk(rootOf(w), nil, func(path []Child, cycle bool) bool {
 			return cycle || yield(pathOf(path), path[len(path)-1].Workflow)
 		})
 	}
+}
+
+func rootOf(w Workflow) Child { return Child{"", orNil(w)} }
+
+// orNil returns nil for a nil pointer, which an interface would hide.
+func orNil(w Workflow) Workflow {
+	if v := reflect.ValueOf(w); v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	return w
 }
 
 // walk visits the tree depth first with the path to each workflow, until visit says no.
@@ -67,21 +77,52 @@ func pathOf(path []Child) string {
 
 // same reports whether two workflows are one and the same object, not whether they
 // are equal.
-func same(a, b Workflow) bool {
-	x, y := reflect.ValueOf(a), reflect.ValueOf(b)
-	if !x.IsValid() || !y.IsValid() || x.Type() != y.Type() {
+func same(a, b Workflow) bool { return identical(reflect.ValueOf(a), reflect.ValueOf(b)) }
+
+// identical reports whether two values are one object or, where they are structs, hold
+// the same ones.
+func identical(x, y reflect.Value) bool {
+	if !x.IsValid() || !y.IsValid() {
+		return x.IsValid() == y.IsValid()
+	}
+	if x.Type() != y.Type() {
 		return false
 	}
 	switch x.Kind() {
-	case reflect.Pointer, reflect.Map:
+	case reflect.Pointer, reflect.Map, reflect.Func:
 		return x.Pointer() == y.Pointer()
 	case reflect.Slice:
-		return x.Len() > 0 && x.Len() == y.Len() && x.Pointer() == y.Pointer()
+		return x.Len() == y.Len() && x.Pointer() == y.Pointer()
+	case reflect.Interface:
+		return identical(x.Elem(), y.Elem())
+	case reflect.Struct:
+		return every(x.NumField(), func(i int) bool { return identical(x.Field(i), y.Field(i)) })
+	case reflect.Array:
+		return every(x.Len(), func(i int) bool { return identical(x.Index(i), y.Index(i)) })
 	}
-	return false
+	return x.Equal(y)
 }
 
-type collector struct{ found []Child }
+func every(n int, ok func(int) bool) bool {
+	for i := range n {
+		if !ok(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// collector looks for the workflows directly in one.
+type collector struct {
+	found []Child
+	open  []container // that the search is in
+}
+
+// container is a slice or a map.
+type container struct {
+	of reflect.Type
+	at uintptr
+}
 
 var workflowType = reflect.TypeFor[Workflow]()
 
@@ -89,10 +130,7 @@ var workflowType = reflect.TypeFor[Workflow]()
 func (c *collector) value(name string, v reflect.Value) {
 	if v.Type().Implements(workflowType) && v.CanInterface() {
 		w, _ := v.Interface().(Workflow)
-		if v.Kind() == reflect.Pointer && v.IsNil() {
-			w = nil // a nil pointer in an interface would hide that it is nil
-		}
-		c.found = append(c.found, Child{name, w})
+		c.found = append(c.found, Child{name, orNil(w)})
 		return
 	}
 	if v.CanAddr() && v.Addr().Type().Implements(workflowType) && v.Addr().CanInterface() {
@@ -103,21 +141,40 @@ func (c *collector) value(name string, v reflect.Value) {
 }
 
 // inside looks for workflows in the fields, elements or values of v. It does not follow
-// pointers: what lies behind one is not part of the module.
+// pointers: what lies behind one is not part of the module. Nor does it enter a slice or
+// a map that it is in already.
 func (c *collector) inside(name string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() {
-				c.value(join(name, f.Name), v.Field(i))
-			}
+		c.fields(name, v)
+	case reflect.Array:
+		c.elements(name, v)
+	case reflect.Slice, reflect.Map:
+		k := container{v.Type(), v.Pointer()}
+		if slices.Contains(c.open, k) {
+			return
 		}
-	case reflect.Slice, reflect.Array:
-		for i := range v.Len() {
-			c.value(fmt.Sprintf("%s[%d]", name, i), v.Index(i))
+		c.open = append(c.open, k)
+		if v.Kind() == reflect.Map {
+			c.entries(name, v)
+		} else {
+			c.elements(name, v)
 		}
-	case reflect.Map:
-		c.entries(name, v)
+		c.open = c.open[:len(c.open)-1]
+	}
+}
+
+func (c *collector) fields(name string, v reflect.Value) {
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.IsExported() {
+			c.value(join(name, f.Name), v.Field(i))
+		}
+	}
+}
+
+func (c *collector) elements(name string, v reflect.Value) {
+	for i := range v.Len() {
+		c.value(fmt.Sprintf("%s[%d]", name, i), v.Index(i))
 	}
 }
 

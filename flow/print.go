@@ -16,7 +16,7 @@ import (
 //	)
 func Fprint(w io.Writer, root Workflow) error {
 	p := &printer{w: w}
-	p.node(Child{Workflow: root}, nil)
+	p.node(rootOf(root), nil)
 	return p.err
 }
 
@@ -61,9 +61,6 @@ func title(w Workflow) string {
 	case nil:
 		return "nil"
 	case *Agent:
-		if w == nil {
-			return "nil"
-		}
 		return w.title()
 	case done:
 		return "Done"

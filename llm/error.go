@@ -133,6 +133,10 @@ func AsError(model string, err error) error {
 	if errors.As(err, &request) { // its text would have the query
 		e.URL, e.Err = shownURL(request.URL), request.Err
 	}
+	var refused *refusal
+	if errors.As(err, &refused) {
+		e.URL, e.Err = refused.asked, refused.err
+	}
 	var known *Error
 	switch {
 	case errors.As(err, &known) && request == nil:

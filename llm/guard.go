@@ -23,13 +23,27 @@ func Guard(client *http.Client) *http.Client {
 	guarded := *client
 	guarded.Transport = limited{client.Transport}
 	guarded.CheckRedirect = func(req *http.Request, via []*http.Request) error {
-		if err := sameServer(req, via); err != nil || client.CheckRedirect == nil {
+		err := sameServer(req, via)
+		if err == nil && client.CheckRedirect != nil {
+			err = client.CheckRedirect(req, via)
+		}
+		if err == nil || err == http.ErrUseLastResponse {
 			return err
 		}
-		return client.CheckRedirect(req, via)
+		return &refusal{SafeURL(via[0].URL), err}
 	}
 	return &guarded
 }
+
+// refusal is why a redirect is not followed. The client's own error names the target,
+// which nothing was sent to.
+type refusal struct {
+	asked string // the URL that was
+	err   error
+}
+
+func (r *refusal) Error() string { return r.err.Error() }
+func (r *refusal) Unwrap() error { return r.err }
 
 // sameServer refuses a redirect that would carry the key, or the session, elsewhere. Go
 // itself takes only some headers away. Nor would a POST do that becomes a GET.

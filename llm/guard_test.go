@@ -1,6 +1,7 @@
 package llm_test
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -66,6 +67,10 @@ func TestGuardFollows(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v after %d requests", to, err, asked)
 		}
+		var e *llm.Error
+		if err != nil && (!errors.As(llm.AsError("m:", err), &e) || e.URL != "http://host/v1") {
+			t.Errorf("%s: the error says that %s was asked", to, e.URL)
+		}
 	}
 }
 
@@ -79,5 +84,11 @@ func TestGuardKeepsTheClientsRule(t *testing.T) {
 	})
 	if res, err := c.Post("http://host/v1", "text/plain", strings.NewReader("x")); err != nil || res.StatusCode != http.StatusTemporaryRedirect {
 		t.Errorf("%v, %v", res, err)
+	}
+	own := errors.New("not today")
+	c = llm.Guard(&http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return own }, Transport: c.Transport})
+	_, err := c.Post("http://host/v1", "text/plain", strings.NewReader("x"))
+	if err = llm.AsError("m:", err); !errors.Is(err, own) || err.Error() != "call model m: at http://host/v1: connection: not today" {
+		t.Error(err)
 	}
 }

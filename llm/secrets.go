@@ -54,7 +54,10 @@ func (s Secrets) redact(err error) error {
 		return s.hide(err)
 	}
 	shown := *e
-	shown.Message, shown.Code, shown.URL, shown.Err = s.take(e.Message), s.take(e.Code), s.take(e.URL), s.hide(e.Err)
+	for _, text := range []*string{&shown.Message, &shown.Code, &shown.URL, &shown.RequestID} {
+		*text = s.take(*text)
+	}
+	shown.Err = s.hide(e.Err)
 	return &shown
 }
 

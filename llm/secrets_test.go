@@ -34,9 +34,9 @@ func TestSecrets(t *testing.T) {
 		"cut off in the key sk-12345678": "cut off in the key ***",
 	} {
 		cause := fmt.Errorf("%w: %s", context.DeadlineExceeded, text)
-		_, err := llm.Collect(s.Hide(failWith(&llm.Error{Kind: llm.ErrAuth, Message: text, Code: text, URL: text, Err: cause})))
+		_, err := llm.Collect(s.Hide(failWith(&llm.Error{Kind: llm.ErrAuth, Message: text, Code: text, URL: text, RequestID: text, Err: cause})))
 		var e *llm.Error
-		if !errors.As(err, &e) || e.Message != want || e.Code != want || e.URL != want || !strings.HasSuffix(e.Err.Error(), want) || !errors.Is(err, context.DeadlineExceeded) {
+		if !errors.As(err, &e) || e.Message != want || e.Code != want || e.URL != want || e.RequestID != want || !strings.HasSuffix(e.Err.Error(), want) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%q became %#v", text, err)
 		}
 	}

@@ -47,7 +47,7 @@ func (e *entry) recall(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the record of effect %d: %w", x.ID, err)
 	}
-	e.outcome = &effect.Outcome{Value: value, Error: x.Result.Error, Settled: x.Settled != nil}
+	e.outcome = &effect.Outcome{Value: value, Error: x.Result.Error, Settled: x.BySomebody()}
 	return nil
 }
 
@@ -85,7 +85,8 @@ func (e *entry) end(out effect.Outcome) (*landing, error) {
 	if j.over != nil {
 		return nil, j.over
 	}
-	b := store.Batch{Objects: objects}
+	lazy := j.lazy(e.call)
+	b := store.Batch{Objects: objects, Lazy: lazy}
 	if e.call.Instant {
 		b.Objects = append(b.Objects, e.objects...)
 		_, err := j.append(store.EventNoted, store.Noted{Intent: e.intent, Value: value, Error: out.Error}, b)
@@ -98,7 +99,7 @@ func (e *entry) end(out effect.Outcome) (*landing, error) {
 	commit, err := j.append(store.EventResult, store.Result{
 		Effect: e.id, Value: value, Error: out.Error, TookUS: j.now().Sub(e.begun).Microseconds(), Cancelled: cancelled,
 	}, b)
-	if e.call.Class != effect.Mutating && !j.full {
+	if lazy {
 		commit = nil
 	}
 	return commit, err

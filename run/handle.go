@@ -120,7 +120,7 @@ func (h *Handle) observe(e flow.Event) {
 	}
 	s := end.Session.WithMint(nil)
 	made := store.SessionMade{ID: s.ID(), Digest: s.Digest(), Path: end.Path}
-	_, _ = h.journal.note(store.EventSession, made, store.Batch{Sessions: []session.Session{s}}) // the end tells
+	_ = h.journal.note(store.EventSession, made, s) // the end tells
 }
 
 func cancelled(err error) bool {

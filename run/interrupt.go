@@ -105,8 +105,7 @@ func (h *Handle) ask(ctx context.Context, q flow.Question) (store.Interrupt, err
 	if err := h.runner.store.Ask(ctx, i); err != nil {
 		return i, fmt.Errorf("ask %s: %w", i.Key, err)
 	}
-	_, err = h.journal.note(store.EventAsked, i, store.Batch{})
-	return i, err
+	return i, h.journal.note(store.EventAsked, i)
 }
 
 // askHere asks the runner's own decider, beside the store, and tells when it has answered.
@@ -168,8 +167,7 @@ func (h *Handle) accept(i store.Interrupt) (flow.Decision, error) {
 	if d.By == "" {
 		d.By = i.By
 	}
-	_, err := h.journal.note(store.EventDecided, decided{i.Key, i.Decision, i.By}, store.Batch{})
-	return d, err
+	return d, h.journal.note(store.EventDecided, decided{i.Key, i.Decision, i.By})
 }
 
 // Decide answers a question of a run, once. A run that was put down goes on when it is

@@ -119,23 +119,29 @@ func (j *journal) intend(e *entry) (*landing, error) {
 		e.objects = objects
 		return nil, nil
 	}
-	commit, err := j.append(store.EventIntent, e.intent, store.Batch{Objects: objects})
+	lazy := j.lazy(e.call)
+	commit, err := j.append(store.EventIntent, e.intent, store.Batch{Objects: objects, Lazy: lazy})
 	if e.id = j.head.Seq; e.known != nil {
 		e.id = e.known.ID
 	}
 	e.busy = j.idle.enter(e.intent.Kind)
-	if e.call.Class != effect.Mutating && !j.full {
+	if lazy {
 		commit = nil
 	}
 	return commit, err
 }
+
+// lazy reports whether nobody waits until what is noted of a call is on disk.
+func (j *journal) lazy(call effect.Call) bool { return call.Class != effect.Mutating && !j.full }
 
 // inherit records what a rerun takes over from the run before it.
 func (j *journal) inherit(x *store.Effect) error {
 	if !j.record.inherited {
 		return nil
 	}
-	_, err := j.append(store.EventNoted, store.Noted{Intent: x.Intent, Value: x.Result.Value, Error: x.Result.Error}, store.Batch{})
+	_, err := j.append(store.EventNoted, store.Noted{
+		Intent: x.Intent, Value: x.Result.Value, Error: x.Result.Error, Settled: x.BySomebody(),
+	}, store.Batch{Lazy: true})
 	return err
 }
 
@@ -175,14 +181,16 @@ func (j *journal) unsent(objects [][]byte) (rest [][]byte) {
 	return rest
 }
 
-// note adds an event that is no effect, unless the run is over or a replay.
-func (j *journal) note(kind string, body any, b store.Batch) (*landing, error) {
+// note adds an event that is no effect, unless the run is over or a replay. Nobody waits
+// for it.
+func (j *journal) note(kind string, body any, sessions ...session.Session) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.over != nil || j.put == nil {
-		return nil, j.over
+		return j.over
 	}
-	return j.append(kind, body, b)
+	_, err := j.append(kind, body, store.Batch{Sessions: sessions, Lazy: true})
+	return err
 }
 
 // conclude adds the last event, whatever stopped the effects, and ends the journal.

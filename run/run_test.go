@@ -434,6 +434,11 @@ func TestReviewAndThreeWaysToSettle(t *testing.T) {
 			if err != nil || replayed.Digest() != out.Digest() {
 				t.Errorf("the replay: %v", err)
 			}
+			again, err := r.Rerun(t.Context(), h.ID(), a, 1<<40) // takes everything over
+			redone := finish(t, again, err)
+			if back, err := r.Replay(t.Context(), again.ID(), a); err != nil || redone.Digest() != out.Digest() || back.Digest() != out.Digest() {
+				t.Errorf("the rerun: %v", err)
+			}
 		})
 	}
 }

@@ -115,7 +115,7 @@ func (s *Sandbox) ReadRange(ctx context.Context, name string, offset int64, max 
 }
 
 // WriteFile replaces a file as a whole or not at all, keeps its mode, and makes the
-// folders that are missing.
+// folders that are missing. A file that may only be read is [fs.ErrPermission].
 func (s *Sandbox) WriteFile(ctx context.Context, name string, data []byte) error {
 	_, err := do(s, ctx, "write", name, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, s.d.Write(ctx, name, data)
@@ -152,30 +152,43 @@ func (s *Sandbox) Remove(ctx context.Context, name string) error {
 }
 
 // Walk visits what is below a folder, depth first and sorted. It does not follow
-// symbolic links. fn may return [fs.SkipDir] for a folder and [fs.SkipAll].
-func (s *Sandbox) Walk(ctx context.Context, name string, fn func(Entry) error) error {
-	err := s.walk(ctx, name, fn)
+// symbolic links. As with [fs.WalkDir], fn is called again for a folder that cannot be
+// listed, with the error: what fn returns decides whether the walk goes on. It may return
+// [fs.SkipDir] for a folder and [fs.SkipAll].
+func (s *Sandbox) Walk(ctx context.Context, name string, fn func(Entry, error) error) error {
+	entries, err := s.List(ctx, name)
+	if err == nil {
+		err = s.walk(ctx, entries, fn)
+	}
 	if errors.Is(err, fs.SkipAll) {
 		return nil
 	}
 	return err
 }
 
-func (s *Sandbox) walk(ctx context.Context, name string, fn func(Entry) error) error {
-	entries, err := s.List(ctx, name)
-	if err != nil {
-		return err
-	}
+func (s *Sandbox) walk(ctx context.Context, entries []Entry, fn func(Entry, error) error) error {
 	for _, e := range entries {
-		err := fn(e)
+		if err := ctx.Err(); err != nil {
+			return wrap("walk", e.Path, err)
+		}
+		err := fn(e, nil)
 		if err == nil && e.IsDir {
-			err = s.walk(ctx, e.Path, fn)
+			err = s.enter(ctx, e, fn)
 		}
 		if err != nil && !(e.IsDir && errors.Is(err, fs.SkipDir)) {
 			return err
 		}
 	}
 	return nil
+}
+
+// enter walks a folder that fn has seen.
+func (s *Sandbox) enter(ctx context.Context, dir Entry, fn func(Entry, error) error) error {
+	entries, err := s.List(ctx, dir.Path)
+	if err != nil {
+		return fn(dir, err)
+	}
+	return s.walk(ctx, entries, fn)
 }
 
 // Close ends everything that still runs in the sandbox and waits for it. Later calls

@@ -66,6 +66,9 @@ type Noted struct {
 	Intent
 	Value json.RawMessage `json:"value,omitempty"`
 	Error string          `json:"error,omitempty"`
+
+	// Settled says that a person gave the value, in the run that this one reruns.
+	Settled bool `json:"settled,omitempty"`
 }
 
 // Settled says what somebody knows of an effect that began and left no result.

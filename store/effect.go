@@ -22,6 +22,9 @@ type Effect struct {
 	Settled  *Settled  `json:"settled,omitempty"` // the verdict on its last attempt
 }
 
+// BySomebody reports whether a person gave the result.
+func (e *Effect) BySomebody() bool { return e.Settled != nil && e.Settled.Verdict == VerdictResult }
+
 // Open reports whether the effect began, may have happened, and nobody knows.
 func (e *Effect) Open() bool { return !e.Done && e.Settled == nil }
 
@@ -98,6 +101,9 @@ func (f *fold) noted(e Event) error {
 	x := f.began(e, n.Intent)
 	x.Attempts, x.Done, x.Ended, x.Last = 1, true, e.Time, e.Seq
 	x.Result = Result{Effect: x.ID, Value: n.Value, Error: n.Error}
+	if n.Settled {
+		x.Settled = &Settled{Effect: x.ID, Verdict: VerdictResult, Value: n.Value}
+	}
 	return nil
 }
 

@@ -85,6 +85,7 @@ type Batch struct {
 	Objects  [][]byte          // that the events refer to by their digests
 	Sessions []session.Session // with their ancestors, as for PutSessions
 	State    *StateChange      // the run's new state
+	Lazy     bool              // nobody waits for it: a few milliseconds later will do
 }
 
 // Commit is a batch on its way to the disk. It gives one value: nil once it is there.

@@ -11,7 +11,7 @@ import (
 // is not ReadOnly or that has Approval set, before any call of the reply runs: about one
 // after the other, unless it says with [Asked] that its question is put and the next may
 // be. It must be safe for concurrent use, because agents that run in parallel ask
-// at the same time. An error stops the agent.
+// at the same time. An error stops the agent: no further call is asked about.
 type Approver func(ctx context.Context, t *Tool, call session.Call) (Decision, error)
 
 // Decision is an approver's answer. The zero value refuses.

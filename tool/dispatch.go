@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/openrath-go/rath/effect"
@@ -94,11 +95,15 @@ func (d *Dispatch) prepare(ctx context.Context, s session.Session, call session.
 }
 
 // approveAll has the calls approved, in their order. The next is asked about when the
-// one before is decided, or its question is put.
+// one before is decided, or its question is put; after an error none is.
 func approveAll(jobs []*job) error {
 	errs := make([]error, len(jobs))
+	var failed atomic.Bool
 	var wg sync.WaitGroup
 	for i, j := range jobs {
+		if failed.Load() {
+			break
+		}
 		if j.known {
 			continue
 		}
@@ -106,7 +111,9 @@ func approveAll(jobs []*job) error {
 		once := sync.OnceFunc(func() { close(put) })
 		wg.Go(func() {
 			defer once()
-			errs[i] = j.approve(context.WithValue(j.ctx, askedKey{}, once))
+			if errs[i] = j.approve(context.WithValue(j.ctx, askedKey{}, once)); errs[i] != nil {
+				failed.Store(true)
+			}
 		})
 		<-put
 	}

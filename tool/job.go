@@ -152,7 +152,7 @@ func (j *job) run(ctx context.Context) (session.Chunk, error) {
 	out, err := effect.Do(ctx, j.effect(), j.perform)
 	switch {
 	case out.settled != nil:
-		out.Chunk = j.tool.chunk(call, settledResult(out.settled))
+		out.Chunk = j.tool.chunk(call, *out.settled)
 	case out.Chunk == (session.Chunk{}):
 		out.Chunk = Interrupted(call) // the journal stopped the call
 	}
@@ -184,21 +184,18 @@ type performed struct {
 	Fatal string        `json:"fatal,omitempty"` // the text of an ErrFatal
 	cause error         // the ErrFatal itself, unless this is a record
 
-	settled json.RawMessage // what a person says that the tool gave
+	settled *Result // what a person says that the tool gave
 }
 
 // Settle takes a person's word for what the tool would have given: any JSON, or a text.
 func (p *performed) Settle(value json.RawMessage) error {
-	p.settled = value
-	return nil
-}
-
-func settledResult(value json.RawMessage) Result {
-	var text string
-	if json.Unmarshal(value, &text) != nil {
-		text = string(value)
+	var text *string
+	if json.Unmarshal(value, &text) != nil || text == nil {
+		given := string(value)
+		text = &given
 	}
-	return Result{Parts: []session.Part{session.Text(text)}}
+	p.settled = &Result{Parts: []session.Part{session.Text(*text)}}
+	return nil
 }
 
 func (p performed) fatal() error {

@@ -129,11 +129,15 @@ var httpRules = []httpRule{
 		for _, status := range []int{301, 302, 303, 307, 308} {
 			var asked atomic.Int32
 			elsewhere := c.serve(func(http.ResponseWriter, *http.Request) { asked.Add(1) })
-			e, _ := c.fail(c.serve(func(w http.ResponseWriter, r *http.Request) {
+			base := c.serve(func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, elsewhere+"/there?key="+secret, status)
-			}))
+			})
+			e, _ := c.fail(base)
 			if asked.Load() > 0 || e.Retryable() || !strings.Contains(e.Message, elsewhere+"/there") {
 				c.broken("HTTP %d: %d requests came to the other server; %v", status, asked.Load(), e)
+			}
+			if !strings.HasPrefix(e.URL, base+"/") {
+				c.broken("HTTP %d: the error says that %s was asked", status, e.URL)
 			}
 		}
 	}},

@@ -3,6 +3,7 @@ package openai
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/session"
@@ -19,8 +20,8 @@ type (
 	}
 	choice struct {
 		Index        int    `json:"index"`
-		Delta        body   `json:"delta"`
-		Message      body   `json:"message"`
+		Delta        *body  `json:"delta"`
+		Message      *body  `json:"message"`
 		FinishReason string `json:"finish_reason"`
 	}
 	body struct {
@@ -87,6 +88,7 @@ func (a *arguments) UnmarshalJSON(data []byte) error {
 // reader turns what the server sends into deltas.
 type reader struct {
 	model string
+	whole bool // the reply comes in one piece
 	yield func(llm.Delta, error) bool
 
 	stop  llm.Stop
@@ -114,7 +116,11 @@ func (r *reader) event(data []byte) bool {
 		if ch.Index != 0 {
 			continue // asked for with Params.N, and not used
 		}
-		if !r.body(&d, ch.Delta) || !r.body(&d, ch.Message) {
+		b, find := ch.Delta, r.find
+		if b == nil || r.whole && ch.Message != nil { // some servers send both, always
+			b, find = ch.Message, apart
+		}
+		if b != nil && !r.body(&d, *b, find) {
 			return false
 		}
 		if ch.FinishReason != "" {
@@ -127,8 +133,9 @@ func (r *reader) event(data []byte) bool {
 	return r.yield(d, nil)
 }
 
-// body adds the pieces of the reply to the delta; calls are deltas of their own.
-func (r *reader) body(d *llm.Delta, b body) bool {
+// body adds the pieces of the reply to the delta; calls are deltas of their own, and
+// find says which one a piece goes on with.
+func (r *reader) body(d *llm.Delta, b body, find func(callDelta) int) bool {
 	d.Reasoning += either(b.ReasoningContent, b.Reasoning)
 	d.Text += string(b.Content) + b.Refusal
 	r.begun = r.begun || d.Text != "" || d.Reasoning != "" || len(b.ToolCalls) > 0 || b.FunctionCall != nil
@@ -142,7 +149,7 @@ func (r *reader) body(d *llm.Delta, b body) bool {
 			}
 			*d = llm.Delta{}
 		}
-		if !r.yield(llm.Delta{Call: r.call(c)}, nil) {
+		if !r.yield(llm.Delta{Call: r.call(c, find(c))}, nil) {
 			return false
 		}
 	}
@@ -151,43 +158,66 @@ func (r *reader) body(d *llm.Delta, b body) bool {
 
 // slot is a call whose pieces are coming.
 type slot struct {
-	index int // the server's; -1: it gave none
+	index *int // the server's; nil: it gave none
 	id    string
-	whole bool // it came without an index, with its name and arguments
+	name  string
+	begun bool // arguments have come
+	whole bool // the first that came were all
 }
 
-// call makes the delta of a piece.
-func (r *reader) call(c callDelta) *llm.CallDelta {
-	i := r.find(c)
+// call makes the delta of a piece of the call in a slot, -1 for a new one.
+func (r *reader) call(c callDelta, i int) *llm.CallDelta {
 	if i < 0 {
 		i = len(r.slots)
-		r.slots = append(r.slots, slot{index: -1})
-		if c.Index != nil {
-			r.slots[i].index = *c.Index
-		}
+		r.slots = append(r.slots, slot{index: c.Index})
 	}
-	s := &r.slots[i]
-	s.id = either(s.id, c.ID)
-	s.whole = s.whole || c.Index == nil && c.Function.Name != "" && c.Function.Arguments != ""
-	return &llm.CallDelta{Index: i, ID: c.ID, Name: c.Function.Name, Arguments: string(c.Function.Arguments), Extra: string(c.ExtraContent)}
+	s, f := &r.slots[i], c.Function
+	s.id, s.name = either(s.id, c.ID), either(s.name, f.Name)
+	if f.Arguments != "" && !s.begun {
+		s.begun, s.whole = true, c.whole()
+	}
+	return &llm.CallDelta{Index: i, ID: c.ID, Name: f.Name, Arguments: string(f.Arguments), Extra: string(c.ExtraContent)}
 }
 
-// find returns the call that a piece belongs to, -1 for a new one. The index says it,
-// unless the ids show that the server gives every call the same index. Without one, a
-// known id does; else the piece goes on with the last call, if that is not whole.
+// apart is the find of a message that comes in one piece: each of its calls is one.
+func apart(callDelta) int { return -1 }
+
+// find returns the call that a piece of a stream goes on with, -1 for a new one. The
+// index says it, unless the ids show that the server gives every call the same index.
+// Without one, a known id does; without that, it is the last call. A piece that begins
+// a call of its own goes on with none.
 func (r *reader) find(c callDelta) int {
-	last := len(r.slots) - 1
-	for i := last; i >= 0; i-- {
-		s := r.slots[i]
-		sameID := c.ID == "" || s.id == "" || s.id == c.ID
-		if c.Index != nil && s.index == *c.Index && sameID || c.Index == nil && c.ID != "" && s.id == c.ID {
-			return i
+	i := len(r.slots) - 1
+	if c.Index != nil || c.ID != "" {
+		for i >= 0 && !r.slots[i].has(c) {
+			i--
 		}
 	}
-	if c.Index != nil || c.ID != "" || last >= 0 && r.slots[last].whole && c.Function.Name != "" {
+	if i >= 0 && r.slots[i].over(c) {
 		return -1
 	}
-	return last
+	return i
+}
+
+// has reports whether index and id of a piece are the slot's.
+func (s *slot) has(c callDelta) bool {
+	if c.Index == nil {
+		return c.ID != "" && s.id == c.ID
+	}
+	return s.index != nil && *s.index == *c.Index && (c.ID == "" || s.id == "" || s.id == c.ID)
+}
+
+// over reports whether a piece shows that the slot's call is complete: it names another
+// function, or both are whole calls.
+func (s *slot) over(c callDelta) bool {
+	name := c.Function.Name
+	return name != "" && s.name != "" && name != s.name || s.whole && c.whole()
+}
+
+// whole reports whether a piece has a call's name and all its arguments.
+func (c callDelta) whole() bool {
+	args := c.Function.Arguments
+	return c.Function.Name != "" && strings.HasPrefix(string(args), "{") && json.Valid([]byte(args))
 }
 
 // end yields the reason to stop, or the error that there is none.

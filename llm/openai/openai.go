@@ -144,7 +144,7 @@ func (m *Model) whole(ctx context.Context, r *reader, body io.Reader) {
 		r.yield(llm.Delta{}, llm.BodyError(ctx, m.url, err))
 		return
 	}
-	if !r.event(data) {
+	if r.whole = true; !r.event(data) {
 		return
 	}
 	if !r.begun && r.stop == "" {

@@ -1,6 +1,7 @@
 package openai_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -47,6 +48,59 @@ func TestWhole(t *testing.T) {
 		r, err := collect(t, "application/json", test.body)
 		if r.Stop != test.stop || (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
 			t.Errorf("%s: stop %q, %v", test.name, r.Stop, err)
+		}
+	}
+}
+
+// Some servers send with each delta the message so far, and an empty delta with a message.
+func TestDeltaAndMessage(t *testing.T) {
+	stream := `data: {"choices":[{"delta":{"content":"a"},"message":{"content":"a"}}]}
+
+data: {"choices":[{"delta":{"content":"b"},"message":{"content":"ab"},"finish_reason":"stop"}]}
+
+`
+	for contentType, body := range map[string]string{
+		"text/event-stream": stream,
+		"application/json":  `{"choices":[{"delta":{"content":""},"message":{"content":"ab"},"finish_reason":"stop"}]}`,
+	} {
+		if r, err := collect(t, contentType, body); r.Chunk.Text() != "ab" || err != nil {
+			t.Errorf("%s: %q, %v", contentType, r.Chunk.Text(), err)
+		}
+	}
+}
+
+// Calls stay apart, however little a server does to tell them apart.
+func TestCallsStayApart(t *testing.T) {
+	for _, test := range []struct{ name, pieces, want, whole string }{ // whole: if it differs in a message
+		{"one id", `{"id":"x","function":{"name":"get","arguments":"{\"a\":1}"}},{"id":"x","function":{"name":"get","arguments":"{\"a\":2}"}}`, `x get {"a":1};call_1 get {"a":2}`, ""},
+		{"one id, two names", `{"id":"x","function":{"name":"get","arguments":{"a":1}}},{"id":"x","function":{"name":"now","arguments":""}}`, `x get {"a":1};call_1 now `, ""},
+		{"one index", `{"index":0,"function":{"name":"get","arguments":"{\"a\":1}"}},{"index":0,"function":{"name":"put","arguments":"{\"a\":2}"}}`, `call_0 get {"a":1};call_1 put {"a":2}`, ""},
+		{"one index, one name", `{"index":0,"function":{"name":"get","arguments":{"a":1}}},{"index":0,"function":{"name":"get","arguments":{"a":2}}}`, `call_0 get {"a":1};call_1 get {"a":2}`, ""},
+		{"no arguments", `{"function":{"name":"now","arguments":""}},{"function":{"name":"get","arguments":{"a":2}}}`, `call_0 now ;call_1 get {"a":2}`, ""},
+		{"the name in every piece", `{"id":"x","function":{"name":"get","arguments":"{\"a\":"}},{"id":"x","function":{"name":"get","arguments":{"b":1}}},{"id":"x","function":{"name":"get","arguments":"}"}}`,
+			`x get {"a":{"b":1}}`, `x get {"a":;call_1 get {"b":1};call_2 get }`},
+	} {
+		if test.whole == "" {
+			test.whole = test.want
+		}
+		var pieces []string
+		for _, p := range strings.SplitAfter(test.pieces, "}},") {
+			pieces = append(pieces, fmt.Sprintf(`data: {"choices":[{"delta":{"tool_calls":[%s]}}]}`, strings.TrimSuffix(p, ",")))
+		}
+		stream := func(events ...string) string { return strings.Join(append(events, "data: [DONE]", ""), "\n\n") }
+		for _, form := range []struct{ contentType, body, want string }{
+			{"application/json", fmt.Sprintf(`{"choices":[{"message":{"tool_calls":[%s]}}]}`, test.pieces), test.whole},
+			{"text/event-stream", stream(fmt.Sprintf(`data: {"choices":[{"delta":{"tool_calls":[%s]}}]}`, test.pieces)), test.want},
+			{"text/event-stream", stream(pieces...), test.want},
+		} {
+			r, err := collect(t, form.contentType, form.body)
+			var calls []string
+			for c := range r.Chunk.Calls() {
+				calls = append(calls, c.ID+" "+c.Name+" "+c.Arguments)
+			}
+			if got := strings.Join(calls, ";"); got != form.want || err != nil {
+				t.Errorf("%s, %s: got %s, %v, want %s", test.name, form.body, got, err, form.want)
+			}
 		}
 	}
 }

@@ -52,7 +52,8 @@ type Files interface {
 	Canonical(name string) (string, error)
 	// Read returns at most max bytes from offset on, and the file's whole size.
 	Read(ctx context.Context, name string, offset int64, max int) (data []byte, size int64, err error)
-	// Write replaces a file as a whole or not at all, and makes its folders.
+	// Write replaces a file as a whole or not at all, and makes its folders. It refuses one
+	// that may only be read.
 	Write(ctx context.Context, name string, data []byte) error
 	// List returns the entries of a folder, sorted by name.
 	List(ctx context.Context, name string) ([]Entry, error)

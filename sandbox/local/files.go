@@ -141,12 +141,9 @@ func (b *box) Write(_ context.Context, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	mode := fs.FileMode(0o644)
-	if info, err := b.root.Lstat(name); err == nil {
-		if !info.Mode().IsRegular() {
-			return driver.ErrNotRegular
-		}
-		mode = info.Mode().Perm()
+	mode, err := b.writable(name)
+	if err != nil {
+		return plain(err)
 	}
 	if err := b.root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return plain(err)
@@ -161,6 +158,26 @@ func (b *box) Write(_ context.Context, name string, data []byte) error {
 		return plain(err)
 	}
 	return nil
+}
+
+// writable returns the mode for a file that is to be written: its own, if it is there. It
+// refuses one that may not be written to, as replacing it would not.
+func (b *box) writable(name string) (fs.FileMode, error) {
+	info, err := b.root.Lstat(name)
+	if err != nil {
+		return 0o644, nil // there is none; where there is, making one will fail
+	}
+	if !info.Mode().IsRegular() {
+		return 0, driver.ErrNotRegular
+	}
+	f, err := b.root.OpenFile(name, os.O_WRONLY|nonblock, 0) // a FIFO in its place must not hang us
+	switch {
+	case err == nil:
+		err = f.Close()
+	case !errors.Is(err, fs.ErrPermission):
+		err = nil // a program that runs, say, can be replaced
+	}
+	return info.Mode().Perm(), err
 }
 
 func (b *box) writeNew(name string, data []byte, mode fs.FileMode) error {

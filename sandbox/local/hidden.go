@@ -16,16 +16,30 @@ type secret struct {
 	info fs.FileInfo // nil: there is no such file now
 }
 
-// secrets looks up what is hidden anew: files come and go, and links change.
+// secrets looks up what is hidden anew: files come and go, and links change. One that is
+// not there yet is known by the folder that it would be in.
 func (b *box) secrets() []secret {
 	var all []secret
 	for _, hidden := range b.hidden {
 		info, _ := os.Stat(hidden)
+		hidden = filepath.Join(resolved(filepath.Dir(hidden)), filepath.Base(hidden))
 		link, _ := b.link(hidden)
 		file, _ := b.Canonical(hidden)
 		all = append(all, secret{link, info}, secret{file, info})
 	}
 	return all
+}
+
+// resolved follows the symbolic links of an absolute name, as far as it exists.
+func resolved(name string) string {
+	for dir, rest := name, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
+		if at, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(at, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return name
+		}
+	}
 }
 
 // isSecret compares files and not only names: a hard link, or another spelling where

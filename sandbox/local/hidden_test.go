@@ -75,7 +75,7 @@ func TestHidden(t *testing.T) {
 		}
 	}
 	var seen []string
-	if err := s.Walk(t.Context(), ".", func(e sandbox.Entry) error { seen = append(seen, e.Path); return nil }); err != nil {
+	if err := s.Walk(t.Context(), ".", func(e sandbox.Entry, err error) error { seen = append(seen, e.Path); return err }); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{".rath", ".rath/open.json", "folder", "folder2", "link", "link-to-link"}
@@ -87,5 +87,35 @@ func TestHidden(t *testing.T) {
 	}
 	if err := s.Remove(t.Context(), "link"); err != nil {
 		t.Errorf("a link to a hidden file can go: %v", err)
+	}
+}
+
+// What is hidden stays so by whatever links its name goes, also before it is there.
+func TestHiddenThroughALinkToTheWorkspace(t *testing.T) {
+	parent := t.TempDir()
+	dir, link := filepath.Join(parent, "real"), filepath.Join(parent, "link")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real", link); err != nil {
+		t.Fatal(err)
+	}
+	s, err := local.Open(t.Context(), dir, &local.Options{Hidden: []string{
+		filepath.Join(link, "keys"), filepath.Join(link, ".openrath/keys"), filepath.Join(link, "linked"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := os.Symlink("target", filepath.Join(dir, "linked")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"keys", ".openrath/keys", ".OPENRATH/keys/x", "linked", "target"} {
+		if err := s.WriteFile(t.Context(), name, []byte("x")); !errors.Is(err, sandbox.ErrHidden) {
+			t.Errorf("write %s: %v", name, err)
+		}
+	}
+	if err := s.WriteFile(t.Context(), ".openrath/open", nil); err != nil {
+		t.Error(err)
 	}
 }

@@ -133,7 +133,8 @@ var rules = []rule{
 			c.write(name, "")
 		}
 		var seen []string
-		c.must(c.s.Walk(c.ctx, "w", func(e sandbox.Entry) error {
+		c.must(c.s.Walk(c.ctx, "w", func(e sandbox.Entry, err error) error {
+			c.must(err, "list "+e.Path)
 			seen = append(seen, e.Path)
 			if e.Name == "skip" {
 				return fs.SkipDir

@@ -14,7 +14,7 @@ import (
 // commit has the writer do a job, and does not wait for it. What can be done before is
 // done in the caller's goroutine.
 func (d *database) commit(ctx context.Context, op string, run session.ID, b store.Batch, do func(*writer, []object) error) store.Commit {
-	j := &job{op: op, on: run, size: int64(len(b.Sessions) * sessionSize), done: make(chan error, 1)}
+	j := &job{op: op, on: run, size: int64(len(b.Sessions) * sessionSize), lazy: b.Lazy, done: make(chan error, 1)}
 	objects := make([]object, len(b.Objects))
 	var err error
 	for i, data := range b.Objects {

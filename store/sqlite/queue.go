@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -15,6 +16,7 @@ type job struct {
 	op    string // for errors: "append to run"
 	on    any    // the id
 	size  int64  // about, in bytes
+	lazy  bool   // it may wait for a transaction that others need
 	do    func(*writer) error
 	done  chan error // has room for the answer
 	state atomic.Int32
@@ -42,12 +44,18 @@ const (
 	maxBatch  = 512      // jobs in one transaction
 )
 
+// lazyWait is how long lazy jobs wait for company: each transaction costs a wait for the
+// disk, and whoever comes just behind would wait for theirs too.
+const lazyWait = 5 * time.Millisecond
+
 // queue holds jobs in the order in which they came.
 type queue struct {
 	room   *semaphore.Weighted
 	wake   chan struct{}
 	mu     sync.Mutex
 	jobs   []*job
+	eager  int       // jobs that are not lazy
+	due    time.Time // when the lazy ones have waited enough
 	closed bool
 }
 
@@ -63,15 +71,29 @@ func (q *queue) put(ctx context.Context, j *job) error {
 	q.mu.Lock()
 	closed := q.closed
 	if !closed {
-		q.jobs = append(q.jobs, j)
+		q.add(j)
 	}
 	q.mu.Unlock()
 	if closed {
 		q.room.Release(j.size)
 		return store.ErrClosed
 	}
-	q.signal()
 	return nil
+}
+
+// add queues a job, and wakes the writer if it is worth a transaction.
+func (q *queue) add(j *job) {
+	q.jobs = append(q.jobs, j)
+	switch {
+	case !j.lazy:
+		q.eager++
+		q.signal()
+	case len(q.jobs) == 1:
+		q.due = time.Now().Add(lazyWait)
+		time.AfterFunc(lazyWait, q.signal)
+	case len(q.jobs) == maxBatch:
+		q.signal()
+	}
 }
 
 func (q *queue) signal() {
@@ -86,12 +108,8 @@ func (q *queue) signal() {
 func (q *queue) take() []*job {
 	for {
 		q.mu.Lock()
-		n := min(len(q.jobs), maxBatch)
-		jobs := q.jobs[:n:n]
-		if q.jobs = q.jobs[n:]; len(q.jobs) == 0 {
-			q.jobs = nil
-		}
-		closed := q.closed
+		jobs := q.ready()
+		n, closed := len(jobs), q.closed
 		q.mu.Unlock()
 		for _, j := range jobs {
 			q.room.Release(j.size)
@@ -101,6 +119,24 @@ func (q *queue) take() []*job {
 		}
 		<-q.wake
 	}
+}
+
+// ready removes a batch from the queue, none if nothing in it is due.
+func (q *queue) ready() []*job {
+	n := min(len(q.jobs), maxBatch)
+	if q.eager == 0 && n < maxBatch && !q.closed && time.Now().Before(q.due) {
+		return nil
+	}
+	jobs := q.jobs[:n:n]
+	if q.jobs = q.jobs[n:]; len(q.jobs) == 0 {
+		q.jobs = nil
+	}
+	for _, j := range jobs {
+		if !j.lazy {
+			q.eager--
+		}
+	}
+	return jobs
 }
 
 func (q *queue) close() {

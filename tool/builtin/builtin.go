@@ -87,34 +87,39 @@ func orRoot(name string) string {
 // folders; a pattern without a slash is matched against the last name alone.
 func matches(glob, name string) bool {
 	if !strings.Contains(glob, "/") {
-		ok, err := path.Match(glob, path.Base(name))
-		return ok && err == nil
+		return matchPart(glob, path.Base(name))
 	}
 	return matchParts(strings.Split(strings.TrimPrefix(glob, "./"), "/"), strings.Split(name, "/"))
 }
 
+// matchParts tries again from the last ** only: what an earlier one could take more, the
+// last one can as well.
 func matchParts(globs, names []string) bool {
-	for len(globs) > 0 {
-		if globs[0] == "**" {
-			for len(globs) > 1 && globs[1] == "**" { // two say no more than one, and cost more
-				globs = globs[1:]
-			}
-			for i := range len(names) + 1 {
-				if matchParts(globs[1:], names[i:]) {
-					return true
-				}
-			}
+	g, n := 0, 0
+	last, taken := -1, 0 // the last **, and how many names are behind it when it ends
+	for n < len(names) {
+		switch {
+		case g < len(globs) && globs[g] == "**":
+			last, taken = g, n
+			g++
+		case g < len(globs) && matchPart(globs[g], names[n]):
+			g, n = g+1, n+1
+		case last >= 0:
+			taken++
+			g, n = last+1, taken
+		default:
 			return false
 		}
-		if len(names) == 0 {
-			return false
-		}
-		if ok, err := path.Match(globs[0], names[0]); !ok || err != nil {
-			return false
-		}
-		globs, names = globs[1:], names[1:]
 	}
-	return len(names) == 0
+	for g < len(globs) && globs[g] == "**" {
+		g++
+	}
+	return g == len(globs)
+}
+
+func matchPart(glob, name string) bool {
+	ok, err := path.Match(glob, name)
+	return ok && err == nil
 }
 
 func checkGlob(glob string) error {

@@ -31,6 +31,7 @@ type findInput struct {
 type findOutput struct {
 	Paths     []string `json:"paths"`
 	Truncated bool     `json:"truncated,omitempty"`
+	Skipped   []string `json:"skipped,omitempty"` // folders that may not be read
 }
 
 // FindFiles returns find_workspace_files. It leaves out .git and .openrath.
@@ -46,7 +47,8 @@ func find(ctx context.Context, in findInput) (findOutput, error) {
 		return findOutput{}, err
 	}
 	out := findOutput{Paths: []string{}}
-	err := files(ctx, in.Path, in.Glob, func(_ *sandbox.Sandbox, e sandbox.Entry) error {
+	w := walk{dir: in.Path, glob: in.Glob, skipped: &out.Skipped}
+	err := w.files(ctx, func(_ *sandbox.Sandbox, e sandbox.Entry) error {
 		if len(out.Paths) == findLimit {
 			out.Truncated = true
 			return fs.SkipAll
@@ -57,26 +59,46 @@ func find(ctx context.Context, in findInput) (findOutput, error) {
 	return out, err
 }
 
-// files visits the files below a folder whose names match; an empty glob matches all.
-// Paths in the pattern are relative to the folder.
-func files(ctx context.Context, dir, glob string, visit func(*sandbox.Sandbox, sandbox.Entry) error) error {
-	sb, root, err := on(ctx, orRoot(dir))
+// walk goes through the files below a folder whose names match; an empty glob matches
+// all. Paths in the pattern are relative to the folder.
+type walk struct {
+	dir, glob string
+	skipped   *[]string // gets what may not be read
+}
+
+func (w walk) files(ctx context.Context, visit func(*sandbox.Sandbox, sandbox.Entry) error) error {
+	sb, root, err := on(ctx, orRoot(w.dir))
 	if err != nil {
 		return err
 	}
-	return failure(sb.Walk(ctx, root, func(e sandbox.Entry) error {
+	return failure(sb.Walk(ctx, root, func(e sandbox.Entry, err error) error {
 		below := e.Path
 		if root != "." {
 			below = strings.TrimPrefix(e.Path, root+"/")
 		}
 		switch {
+		case err != nil:
+			return w.pass(e, err)
 		case e.IsDir && hidden(e.Name):
 			return fs.SkipDir
-		case e.IsDir, glob != "" && !matches(glob, below):
+		case e.IsDir, w.glob != "" && !matches(w.glob, below):
 			return nil
 		}
-		return visit(sb, e)
+		return w.pass(e, visit(sb, e))
 	}))
+}
+
+// pass goes on where only the one file or folder cannot be read: it may not, it has gone
+// since, or there is nothing to read in it.
+func (w walk) pass(e sandbox.Entry, err error) error {
+	switch {
+	case errors.Is(err, sandbox.ErrHidden), errors.Is(err, fs.ErrNotExist), errors.Is(err, sandbox.ErrNotRegular), errors.Is(err, sandbox.ErrEscape):
+		return nil
+	case errors.Is(err, fs.ErrPermission):
+		*w.skipped = append(*w.skipped, e.Path)
+		return nil
+	}
+	return err
 }
 
 type searchInput struct {
@@ -95,7 +117,7 @@ type searchMatch struct {
 type searchOutput struct {
 	Matches   []searchMatch `json:"matches"`
 	Truncated bool          `json:"truncated,omitempty"`
-	Skipped   []string      `json:"skipped,omitempty"` // too long to look at
+	Skipped   []string      `json:"skipped,omitempty"` // too long to look at, or may not be read
 }
 
 // Search returns search_workspace. It leaves out .git, .openrath and binary files.
@@ -119,15 +141,13 @@ func search(ctx context.Context, in searchInput) (searchOutput, error) {
 		return searchOutput{}, err
 	}
 	out := searchOutput{Matches: []searchMatch{}}
-	err = files(ctx, in.Path, in.Glob, func(sb *sandbox.Sandbox, e sandbox.Entry) error {
+	w := walk{dir: in.Path, glob: in.Glob, skipped: &out.Skipped}
+	err = w.files(ctx, func(sb *sandbox.Sandbox, e sandbox.Entry) error {
 		if e.Size > searchFile {
 			out.Skipped = append(out.Skipped, e.Path)
 			return nil
 		}
 		data, err := sb.ReadFile(ctx, e.Path)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sandbox.ErrNotRegular) || errors.Is(err, sandbox.ErrEscape) || errors.Is(err, fs.ErrPermission) {
-			return nil // gone, or nothing to read
-		}
 		if err != nil {
 			return err
 		}
