@@ -74,7 +74,9 @@ func (r *Runner) drive(ctx context.Context, run store.Run, w flow.Workflow, s se
 	h.asked = asked{rounds: rec.rounds()}
 
 	r.mu.Lock()
-	r.handles[run.ID] = h
+	if r.handles[run.ID] == nil { // else it is a second start, which the store will refuse
+		r.handles[run.ID] = h
+	}
 	r.mu.Unlock()
 	go h.drive(outer, ctx, w, s)
 	return h
@@ -95,7 +97,9 @@ func (h *Handle) drive(outer, ctx context.Context, w flow.Workflow, s session.Se
 func (h *Handle) forget() {
 	h.runner.mu.Lock()
 	defer h.runner.mu.Unlock()
-	delete(h.runner.handles, h.run.ID)
+	if h.runner.handles[h.run.ID] == h {
+		delete(h.runner.handles, h.run.ID)
+	}
 }
 
 // forward runs the workflow with everything that a run has in its context.

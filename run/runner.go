@@ -106,7 +106,8 @@ func (r *Runner) workflow(name string) flow.Workflow {
 // StartOption changes how a run starts.
 type StartOption func(*store.Run)
 
-// WithID gives the run an id of the caller's: starting it twice is an error.
+// WithID gives the run an id of the caller's: starting it twice is an error, and the
+// second one does nothing that changes anything.
 func WithID(id session.ID) StartOption { return func(r *store.Run) { r.ID = id } }
 
 // WithTimeout ends the run as timed out when it has taken so long, waiting included.
@@ -118,7 +119,8 @@ func WithTimeout(d time.Duration) StartOption {
 func WithSpec(spec json.RawMessage) StartOption { return func(r *store.Run) { r.Spec = spec } }
 
 // Start begins a run of a workflow on a session and registers the workflow. It returns
-// once the run is on disk; [Handle.Wait] gives the result. When ctx ends the run is
+// once the run is on disk, when the workflow is at work already; [Handle.Wait] gives the
+// result. When ctx ends the run is
 // put down, to be resumed: [Runner.Cancel] ends it for good.
 func (r *Runner) Start(ctx context.Context, name string, w flow.Workflow, s session.Session, options ...StartOption) (*Handle, error) {
 	r.Register(name, w)
@@ -145,12 +147,18 @@ func (r *Runner) start(ctx context.Context, run store.Run, w flow.Workflow, s se
 		return nil, err
 	}
 	run.Head = created.Head()
-	b := store.Batch{Events: []store.Event{created}, Sessions: []session.Session{s}}
+	b := store.Batch{Events: []store.Event{created}, Sessions: []session.Session{s}, Lazy: true}
+	commit := r.store.CreateRun(ctx, run, b)
+	// It begins meanwhile, and what it does comes to the disk behind. A short run so shares
+	// one wait for the disk.
+	h := r.drive(ctx, run, w, s, rec)
 	// Not given up with ctx: the run would be there, ours, and nobody would drive it.
-	if err := r.store.CreateRun(ctx, run, b).Wait(context.WithoutCancel(ctx)); err != nil {
+	if err := commit.Wait(context.WithoutCancel(ctx)); err != nil {
+		h.cancel(err)
+		<-h.done
 		return nil, fmt.Errorf("start run %s: %w", run.ID, err)
 	}
-	return r.drive(ctx, run, w, s, rec), nil
+	return h, nil
 }
 
 // object reads objects of the store, for as long as ctx lasts.

@@ -34,6 +34,7 @@ var may = map[string][]string{
 	"sandbox/driver":      {},
 	"sandbox/sandboxtest": {"sandbox", "sandbox/driver"},
 	"sandbox/local":       {"sandbox", "sandbox/driver"},
+	"workspace":           {},
 
 	"tool":         {"llm", "session", "sandbox", "effect"},
 	"tool/builtin": {"tool", "sandbox", "session", "effect"},

@@ -158,7 +158,7 @@ func (a *app) examineModel(c *config.Config) []finding {
 	}
 	for _, field := range slices.Sorted(maps.Keys(chosen.provider.Origins)) {
 		value := map[string]string{
-			"api_key": config.Redact(chosen.provider.APIKey), "base_url": chosen.provider.BaseURL,
+			"api_key": config.Redact(chosen.provider.APIKey), "base_url": chosen.provider.Server(),
 			"model": chosen.provider.Model, "api_version": chosen.provider.APIVersion,
 			"max_tokens": fmt.Sprint(chosen.provider.MaxTokens),
 		}[field]

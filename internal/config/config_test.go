@@ -425,3 +425,15 @@ func FuzzSet(f *testing.F) {
 		}
 	})
 }
+
+func TestServerHidesSecrets(t *testing.T) {
+	for in, want := range map[string]string{
+		"https://user:hunter2@gw.example/v1?api-key=very": "https://redacted@gw.example/v1?redacted",
+		"https://gw.example/v1":                           "https://gw.example/v1",
+		"::bad":                                           "(no URL)",
+	} {
+		if got := (Provider{BaseURL: in}).Server(); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func (c *Config) guard(name string, p Provider, env Env) error {
 	}
 	return &Error{
 		File: p.Origins["base_url"], Key: "llm.providers." + name + ".base_url",
-		Err:  fmt.Errorf("the working directory chose the server %s, which must not get the key from %s", p.BaseURL, p.Origins["api_key"]),
+		Err:  fmt.Errorf("the working directory chose the server %s, which must not get the key from %s", p.Server(), p.Origins["api_key"]),
 		hint: "if you trust the server, name it with --base-url; if you trust the folder, set OPENRATH_HOME=" + c.home,
 	}
 }
@@ -50,4 +50,19 @@ func harmless(p Provider) bool {
 	host := u.Hostname()
 	return host == "localhost" || net.ParseIP(host).IsLoopback() ||
 		u.Scheme == "https" && host == officialHosts[p.Kind]
+}
+
+// Server is the base URL without what may be secret in it: user, password, query.
+func (p Provider) Server() string {
+	u, err := url.Parse(p.BaseURL)
+	if err != nil {
+		return "(no URL)"
+	}
+	if u.User != nil {
+		u.User = url.User("redacted")
+	}
+	if u.RawQuery != "" {
+		u.RawQuery = "redacted"
+	}
+	return u.String()
 }
