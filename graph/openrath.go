@@ -3,7 +3,6 @@ package graph
 import (
 	"bufio"
 	"io"
-	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -31,13 +30,13 @@ type openRathTokens struct {
 // parents first, absent ones left out. The usage is that of the session and all its
 // ancestors, each counted once; null if there was none.
 func (g *Graph) WriteOpenRath(w io.Writer, _ *Options) error {
-	sums := g.cumulative()
+	sums, prompts := g.cumulative(), g.prompts()
 	return write(w, func(out *bufio.Writer) error {
 		for i := range int32(len(g.heads)) {
 			if g.absent.has(i) {
 				continue
 			}
-			line, err := encodeLine(g.lineageLine(i, sums[i]))
+			line, err := encodeLine(g.lineageLine(i, prompts[i], sums[i]))
 			if err != nil {
 				return err
 			}
@@ -47,9 +46,12 @@ func (g *Graph) WriteOpenRath(w io.Writer, _ *Options) error {
 	})
 }
 
-func (g *Graph) lineageLine(i int32, sum session.Usage) lineageLine {
-	h := &g.heads[i]
-	l := lineageLine{ID: h.ID, LineageOperator: h.Lineage.Path, LineageKind: g.openRathKind(i), ChunkCount: h.Len}
+func (g *Graph) lineageLine(i int32, prompt bool, sum session.Usage) lineageLine {
+	h, first := &g.heads[i], session.KindUser
+	if prompt {
+		first = session.KindSystem
+	}
+	l := lineageLine{ID: h.ID, LineageOperator: h.Lineage.Path, LineageKind: h.Lineage.Op.OpenRath(first), ChunkCount: h.Len}
 	for _, p := range g.parents(i) {
 		l.ParentSessionIDs = append(l.ParentSessionIDs, g.heads[p.node].ID)
 	}
@@ -62,17 +64,18 @@ func (g *Graph) lineageLine(i int32, sum session.Usage) lineageLine {
 	return l
 }
 
-// openRathKind returns OpenRath's name of the operation. Heads do not tell instructions
-// from messages: a leaf that some session's prompt was is an instruction.
-func (g *Graph) openRathKind(i int32) string {
-	first := session.KindUser
-	isPrompt := func(l link) bool { return l.node == i && l.role == session.RolePrompt }
-	for _, c := range g.children(i) {
-		if slices.ContainsFunc(g.parents(c), isPrompt) {
-			first = session.KindSystem
+// prompts marks the sessions that were some session's prompt. Heads do not tell
+// instructions from messages: a leaf that was a prompt is an instruction.
+func (g *Graph) prompts() []bool {
+	marked := make([]bool, len(g.heads))
+	for i := range int32(len(g.heads)) {
+		for _, p := range g.parents(i) {
+			if p.role == session.RolePrompt {
+				marked[p.node] = true
+			}
 		}
 	}
-	return g.heads[i].Lineage.Op.OpenRath(first)
+	return marked
 }
 
 // encodeLine encodes as Python's json.dumps(ensure_ascii=False) would.

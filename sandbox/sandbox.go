@@ -26,6 +26,21 @@ type (
 	Policy       = driver.Policy
 	Limits       = driver.Limits
 	Capabilities = driver.Capabilities
+	Network      = driver.Network
+	PolicyError  = driver.PolicyError
+)
+
+// The levels of isolation that drivers may have, and the networks that a policy can
+// leave to commands.
+const (
+	LevelHost       = driver.LevelHost
+	LevelLandlock   = driver.LevelLandlock
+	LevelBubblewrap = driver.LevelBubblewrap
+	LevelStrongest  = driver.LevelStrongest
+
+	NetworkDeny     = driver.NetworkDeny
+	NetworkLoopback = driver.NetworkLoopback
+	NetworkAllow    = driver.NetworkAllow
 )
 
 // Errors that a failed operation wraps; a missing file is [fs.ErrNotExist].

@@ -77,35 +77,3 @@ type Spec struct {
 	Timeout    time.Duration     `json:"timeout_ns,omitempty"`
 	WorkingDir string            `json:"working_dir,omitempty"`
 }
-
-// LevelHost is no isolation beyond the workspace's paths, the environment and limits.
-const LevelHost = "host"
-
-// Policy is what a sandbox must enforce. A driver that cannot enforce it refuses to
-// open; nothing is weakened silently. The zero value is the driver's default level and
-// no limits.
-type Policy struct {
-	Level  string   // empty: the driver's default
-	Limits Limits   // on each process of a command
-	Env    []string // names of further variables that commands inherit
-}
-
-// Limits are resource limits. Zero means no limit of the sandbox's own.
-type Limits struct {
-	CPU       time.Duration // whole seconds
-	Memory    int64         // bytes of address space
-	FileSize  int64         // bytes that a file may grow to
-	Processes int           // of the user; the kernel does not count root's
-	OpenFiles int
-}
-
-// Capabilities are what a sandbox can do.
-type Capabilities struct {
-	Exec      bool
-	Files     bool
-	Languages []string // that RunCode knows here
-	Snapshot  bool
-	Fork      bool
-	NetDeny   bool // commands have no network
-	PIDHide   bool // commands do not see the host's processes
-}
