@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
+	"time"
 
 	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/flow"
@@ -179,28 +181,41 @@ func (h *Handle) finish(ctx context.Context) {
 	}
 }
 
-// keepLease renews the lease until stop is called. A lease that is lost, or somebody's
-// wish, ends the run.
+// keepLease renews the lease until stop is called, also while a cancelled run winds down.
 func (h *Handle) keepLease(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for sleep(ctx, h.runner.opts.Lease/5) == nil {
-			cancelled, err := h.runner.store.Renew(ctx, h.run.Lease, h.runner.opts.Lease)
-			switch {
-			case errors.Is(err, store.ErrFenced):
-				h.cancel(err)
-			case err != nil && ctx.Err() == nil:
-				h.runner.opts.Log.Warn("the lease of a run could not be renewed", "run", h.run.ID, "error", err)
-			case cancelled:
-				h.cancel(ErrCancelled)
-			}
+	ctx = context.WithoutCancel(ctx)
+	every := h.runner.opts.Lease / 5
+	var mu sync.Mutex // held while it renews
+	var timer *time.Timer
+	stopped := false
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(every, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if !stopped {
+			h.renew(ctx)
+			timer.Reset(every)
 		}
-	}()
+	})
 	return func() {
-		cancel()
-		<-stopped
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+		timer.Stop()
+	}
+}
+
+// renew renews the lease. One that is lost, or somebody's wish, ends the run.
+func (h *Handle) renew(ctx context.Context) {
+	cancelled, err := h.runner.store.Renew(ctx, h.run.Lease, h.runner.opts.Lease)
+	switch {
+	case errors.Is(err, store.ErrFenced):
+		h.cancel(err)
+	case err != nil:
+		h.runner.opts.Log.Warn("the lease of a run could not be renewed", "run", h.run.ID, "error", err)
+	case cancelled:
+		h.cancel(ErrCancelled)
 	}
 }
 
