@@ -77,6 +77,9 @@ type Journal interface {
 type Entry interface {
 	// Recorded returns what the effect gave before, if it is known.
 	Recorded() (Outcome, bool)
+	// Context returns the context for the effect's function, in which a journal can tell
+	// what happens within the effect.
+	Context(ctx context.Context) context.Context
 	// End records what the effect gave.
 	End(ctx context.Context, out Outcome) error
 }
@@ -135,12 +138,33 @@ func Do[Out any](ctx context.Context, call Call, fn func(context.Context) (Out, 
 			_ = entry.End(context.WithoutCancel(ctx), Outcome{Error: ErrPanicked.Error(), Cause: ErrPanicked})
 		}
 	}()
-	out, err = fn(ctx)
+	out, err = fn(entry.Context(ctx))
 	returned = true
-	if ended := end(ctx, entry, call, out, err); ended != nil {
-		return out, ended
+	value, encodeErr := Encode(out)
+	if encodeErr != nil {
+		return out, fmt.Errorf("record the result of %s %s: %w", call.Kind, call.Name, encodeErr)
+	}
+	if lossy(value) {
+		out = reread(value, out)
+	}
+	if ended := end(ctx, entry, value, err); ended != nil {
+		var none Out // what is not on record must not be built upon
+		return none, ended
 	}
 	return out, err
+}
+
+// lossy reports whether JSON stands for text that was no UTF-8: bytes of that are
+// written as this escape, and the character itself never is.
+func lossy(value json.RawMessage) bool { return bytes.Contains(value, []byte(`\ufffd`)) }
+
+// reread returns what a replay will get, so that the program sees the same now.
+func reread[Out any](value json.RawMessage, out Out) Out {
+	var again Out
+	if json.Unmarshal(value, &again) != nil {
+		return out
+	}
+	return again
 }
 
 // Known reports whether the call's outcome is recorded, so that Do would not call its
@@ -150,11 +174,7 @@ func Known(ctx context.Context, call Call) bool {
 	return s != nil && s.journal != nil && s.journal.Knows(s.Path(), call)
 }
 
-func end(ctx context.Context, entry Entry, call Call, out any, err error) error {
-	value, encodeErr := Encode(out)
-	if encodeErr != nil {
-		return fmt.Errorf("record the result of %s %s: %w", call.Kind, call.Name, encodeErr)
-	}
+func end(ctx context.Context, entry Entry, value json.RawMessage, err error) error {
 	outcome := Outcome{Value: value, Cause: err}
 	if err != nil {
 		outcome.Error = err.Error()

@@ -60,6 +60,8 @@ func (e *entry) Recorded() (effect.Outcome, bool) {
 	return out, ok && e.log.replay
 }
 
+func (e *entry) Context(ctx context.Context) context.Context { return ctx }
+
 func (e *entry) End(_ context.Context, out effect.Outcome) error {
 	e.log.mu.Lock()
 	defer e.log.mu.Unlock()

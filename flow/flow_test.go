@@ -203,6 +203,8 @@ type recorded struct {
 }
 
 func (e *recorded) Recorded() (effect.Outcome, bool) { return e.out, e.ok }
+func (e *recorded) Context(ctx context.Context) context.Context { return ctx }
+
 func (e *recorded) End(_ context.Context, out effect.Outcome) error {
 	e.r.mu.Lock()
 	defer e.r.mu.Unlock()

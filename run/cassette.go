@@ -90,6 +90,7 @@ type (
 		Value     json.RawMessage `json:"value,omitempty"`
 		Error     string          `json:"error,omitempty"`
 		Cancelled bool            `json:"cancelled,omitempty"`
+		Open      bool            `json:"open,omitempty"` // under way when the workflow returned
 	}
 )
 
@@ -112,7 +113,7 @@ func (c Cassette) save(t *tape) error {
 	enc.SetEscapeHTML(false)
 	errs := []error{enc.Encode(cassetteHeader{cassetteVersion})}
 	for _, x := range effects {
-		line := cassetteLine{Intent: x.Intent, Error: x.Result.Error, Cancelled: x.Result.Cancelled}
+		line := cassetteLine{Intent: x.Intent, Error: x.Result.Error, Cancelled: x.Result.Cancelled, Open: !x.Done}
 		var inErr, valueErr error
 		line.Input, inErr = store.Unpack(x.Input, t.object)
 		line.Value, valueErr = store.Unpack(x.Result.Value, t.object)
@@ -155,7 +156,7 @@ func (c Cassette) load() ([]*store.Effect, error) {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		effects = append(effects, &store.Effect{
-			ID: n, Last: n, Intent: line.Intent, Done: !line.Cancelled, Attempts: 1,
+			ID: n, Last: n, Intent: line.Intent, Done: !line.Open, Attempts: 1,
 			Result: store.Result{Effect: n, Value: line.Value, Error: line.Error, Cancelled: line.Cancelled},
 		})
 	}

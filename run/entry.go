@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -24,9 +25,22 @@ type entry struct {
 	objects [][]byte // of an instant effect's input
 	id      int64    // the number of its first intent
 	begun   time.Time
-	busy    bool
+	work    *work
 	known   *store.Effect
 	outcome *effect.Outcome // recorded
+}
+
+type enclosingKey struct{}
+
+// enclosing is the effect that a context is within, nil if none.
+func enclosing(ctx context.Context) *entry {
+	e, _ := ctx.Value(enclosingKey{}).(*entry)
+	return e
+}
+
+// Context implements [effect.Entry].
+func (e *entry) Context(ctx context.Context) context.Context {
+	return context.WithValue(ctx, enclosingKey{}, e)
 }
 
 // Recorded implements [effect.Entry].
@@ -45,7 +59,9 @@ func (e *entry) recall(ctx context.Context) error {
 	}
 	value, err := store.Unpack(x.Result.Value, e.journal.record.get)
 	if err != nil {
-		return fmt.Errorf("read the record of effect %d: %w", x.ID, err)
+		err = fmt.Errorf("read the record of effect %d: %w", x.ID, err)
+		e.journal.stop(err)
+		return err
 	}
 	e.outcome = &effect.Outcome{Value: value, Error: x.Result.Error, Settled: x.BySomebody()}
 	return nil
@@ -64,13 +80,24 @@ func (e *entry) unfinished(ctx context.Context) error {
 	return err
 }
 
+// maxResult is the most that an effect may give in a run, in bytes of JSON.
+const maxResult = 48 << 20
+
+// ErrTooLarge is recorded, and returned, for an effect that gave more than a run keeps.
+var ErrTooLarge = errors.New("the result is too large to be kept")
+
 // End implements [effect.Entry].
 func (e *entry) End(ctx context.Context, out effect.Outcome) error {
-	commit, err := e.end(out)
-	if err != nil || commit == nil {
-		return err
+	var tooLarge error
+	if n := len(out.Value); n > maxResult {
+		tooLarge = fmt.Errorf("%w: %d bytes, and %d are the most", ErrTooLarge, n, maxResult)
+		out = effect.Outcome{Error: tooLarge.Error(), Cause: out.Cause}
 	}
-	return e.journal.wait(ctx, commit)
+	commit, err := e.end(out)
+	if err == nil && commit != nil {
+		err = e.journal.wait(ctx, commit)
+	}
+	return cmp.Or(err, tooLarge)
 }
 
 func (e *entry) end(out effect.Outcome) (*landing, error) {
@@ -81,7 +108,7 @@ func (e *entry) end(out effect.Outcome) (*landing, error) {
 	j := e.journal
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.idle.leave(e.busy)
+	j.idle.leave(e.work)
 	if j.over != nil {
 		return nil, j.over
 	}
@@ -93,8 +120,11 @@ func (e *entry) end(out effect.Outcome) (*landing, error) {
 		return nil, err
 	}
 	cancelled := out.Cause != nil && e.ctx.Err() != nil
-	if cancelled && e.intent.Kind == kindInterrupt {
+	switch {
+	case cancelled && e.intent.Kind == kindInterrupt:
 		return nil, nil // it stands, unanswered
+	case cancelled && e.call.Class == effect.Mutating:
+		j.unsettled = append(j.unsettled, &store.Effect{ID: e.id, Intent: e.intent})
 	}
 	commit, err := j.append(store.EventResult, store.Result{
 		Effect: e.id, Value: value, Error: out.Error, TookUS: j.now().Sub(e.begun).Microseconds(), Cancelled: cancelled,

@@ -42,8 +42,9 @@ func (h *Handle) ID() session.ID { return h.run.ID }
 func (h *Handle) Done() <-chan struct{} { return h.done }
 
 // Wait waits until this process drives the run no more, and returns the session and the
-// error of the workflow: ErrCancelled, ErrTimedOut, ErrWaiting, or its own. What the
-// store could not keep is an error too. It may be called often.
+// error of the workflow: ErrCancelled, ErrTimedOut, ErrWaiting, or its own. A run that was
+// put down within a mutating effect has a *ReviewError beside. What the store could not
+// keep is an error too. It may be called often.
 func (h *Handle) Wait() (session.Session, error) {
 	<-h.done
 	return h.out, h.err
@@ -92,6 +93,7 @@ func (h *Handle) drive(outer, ctx context.Context, w flow.Workflow, s session.Se
 	stop()
 	h.out = out.WithMint(nil)
 	h.state, h.err = h.outcome(outer, ctx, err)
+	h.reconsider(context.WithoutCancel(outer))
 	h.finish(context.WithoutCancel(outer))
 	h.cancel(nil)
 }
@@ -151,6 +153,22 @@ func (h *Handle) outcome(outer, ctx context.Context, err error) (store.State, er
 		return store.Queued, err // for another process, or for the right program
 	}
 	return store.Failed, err
+}
+
+// reconsider looks at a run that is to be put down: its end may be wanted by now, or its
+// mutating effects may need a review.
+func (h *Handle) reconsider(ctx context.Context) {
+	if h.state != store.Queued && h.state != store.Waiting {
+		return
+	}
+	if run, err := h.runner.store.Run(ctx, h.run.ID); err == nil && run.Cancel {
+		h.state, h.err = store.Cancelled, ErrCancelled
+		return
+	}
+	if open := h.journal.stopped(); len(open) > 0 {
+		h.state = store.NeedsReview
+		h.err = errors.Join(h.err, &ReviewError{h.run.ID, open})
+	}
 }
 
 // finish records the end, or that the run is put down, and waits until that is on disk.

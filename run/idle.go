@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -15,24 +16,57 @@ const (
 type idleness struct {
 	busy  atomic.Int64 // effects under way that are no waiting
 	moves atomic.Int64 // what happened so far
+	mu    sync.Mutex   // of each work's fields
 }
 
 func (i *idleness) moved() { i.moves.Add(1) }
 
-// enter counts an effect that begins, and reports whether it counts as work.
-func (i *idleness) enter(kind string) bool {
-	i.moved()
-	if kind == kindApproval || kind == kindInterrupt {
-		return false
-	}
-	i.busy.Add(1)
-	return true
+// work is an effect under way that counts as work, unless it only waits for an answer to
+// a question that is asked within it.
+type work struct {
+	waits int // questions; guarded by idleness.mu
+	over  bool
 }
 
-func (i *idleness) leave(busy bool) {
+// enter counts an effect that begins; nil if its kind is waiting.
+func (i *idleness) enter(kind string) *work {
 	i.moved()
-	if busy {
+	if kind == kindApproval || kind == kindInterrupt {
+		return nil
+	}
+	i.busy.Add(1)
+	return &work{}
+}
+
+func (i *idleness) leave(w *work) {
+	i.moved()
+	if w == nil {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if w.over = true; w.waits == 0 {
 		i.busy.Add(-1)
+	}
+}
+
+// rest takes effects for waiting until the question that is asked within them is through.
+func (i *idleness) rest(effects []*work) (through func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, w := range effects {
+		if w.waits++; w.waits == 1 && !w.over {
+			i.busy.Add(-1)
+		}
+	}
+	return func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		for _, w := range effects {
+			if w.waits--; w.waits == 0 && !w.over {
+				i.busy.Add(1)
+			}
+		}
 	}
 }
 

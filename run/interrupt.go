@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/flow"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
@@ -74,6 +75,7 @@ func (h *Handle) decide(ctx context.Context, q flow.Question) (flow.Decision, er
 	defer cancel()
 	answered := h.askHere(ctx, q, i)
 	q.Asked()
+	defer h.journal.idle.rest(waiting(ctx))()
 	go h.putDownWhenIdle(ctx, i.Key)
 	for {
 		answer, err := h.answer(ctx, i.Key)
@@ -89,6 +91,21 @@ func (h *Handle) decide(ctx context.Context, q flow.Question) (flow.Decision, er
 			return flow.Decision{}, err
 		}
 	}
+}
+
+// waiting are the effects that a question is asked within, if they can be put down with
+// it. A mutating one cannot: what it has done already would be done again.
+func waiting(ctx context.Context) (all []*work) {
+	for e := enclosing(ctx); e != nil; e = enclosing(e.ctx) {
+		switch {
+		case e.work == nil:
+		case e.call.Class == effect.Mutating:
+			return nil
+		default:
+			all = append(all, e.work)
+		}
+	}
+	return all
 }
 
 // ask keeps the question.

@@ -31,6 +31,8 @@ type journal struct {
 	sent    map[session.Digest]bool
 	batches flight // what is on its way to the disk
 	over    error  // why nothing goes on
+
+	unsettled []*store.Effect // mutating ones that were stopped: nobody knows whether they happened
 }
 
 func newJournal(rec *record, head store.Head, now func() time.Time) *journal {
@@ -44,6 +46,9 @@ func (j *journal) Begin(ctx context.Context, path string, call effect.Call) (eff
 		return nil, err
 	}
 	e := &entry{journal: j, ctx: ctx, call: call, intent: in, input: raw}
+	if outer := enclosing(ctx); outer != nil {
+		e.intent.Within = outer.id
+	}
 	commit, err := j.begin(e)
 	switch {
 	case errors.Is(err, errCutOff):
@@ -77,6 +82,10 @@ func (j *journal) begin(e *entry) (*landing, error) {
 		j.over = err // what follows would only blur it
 		return nil, err
 	}
+	known := x != nil && (x.Done || j.put == nil)
+	if !known && e.ctx.Err() != nil && !e.call.Instant {
+		return nil, e.ctx.Err() // it has not begun: nobody must wonder whether it happened
+	}
 	j.seen[withoutOccurrence(e.intent)]++
 	if x == nil && j.put == nil {
 		return nil, ErrRecordEnds
@@ -84,8 +93,8 @@ func (j *journal) begin(e *entry) (*landing, error) {
 	if e.known = x; x != nil {
 		j.record.use(x)
 		j.idle.moved()
-		if x.Done || j.put == nil {
-			return nil, j.inherit(x)
+		if e.id = x.ID; known {
+			return nil, nil
 		}
 		e.intent.Attempt = x.Attempts
 	}
@@ -121,10 +130,10 @@ func (j *journal) intend(e *entry) (*landing, error) {
 	}
 	lazy := j.lazy(e.call)
 	commit, err := j.append(store.EventIntent, e.intent, store.Batch{Objects: objects, Lazy: lazy})
-	if e.id = j.head.Seq; e.known != nil {
-		e.id = e.known.ID
+	if e.known == nil {
+		e.id = j.head.Seq
 	}
-	e.busy = j.idle.enter(e.intent.Kind)
+	e.work = j.idle.enter(e.intent.Kind)
 	if lazy {
 		commit = nil
 	}
@@ -133,17 +142,6 @@ func (j *journal) intend(e *entry) (*landing, error) {
 
 // lazy reports whether nobody waits until what is noted of a call is on disk.
 func (j *journal) lazy(call effect.Call) bool { return call.Class != effect.Mutating && !j.full }
-
-// inherit records what a rerun takes over from the run before it.
-func (j *journal) inherit(x *store.Effect) error {
-	if !j.record.inherited {
-		return nil
-	}
-	_, err := j.append(store.EventNoted, store.Noted{
-		Intent: x.Intent, Value: x.Result.Value, Error: x.Result.Error, Settled: x.BySomebody(),
-	}, store.Batch{Lazy: true})
-	return err
-}
 
 // append adds an event, and what goes with it, to the run. Only whoever holds mu calls
 // it.
@@ -200,6 +198,13 @@ func (j *journal) conclude(kind string, body any, b store.Batch) (*landing, erro
 	commit, err := j.append(kind, body, b)
 	j.over = ErrOver
 	return commit, err
+}
+
+// stopped are the mutating effects that were stopped in their middle.
+func (j *journal) stopped() []*store.Effect {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.unsettled
 }
 
 // stop ends the journal: effects that come later get err, unless it has ended before.

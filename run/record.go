@@ -1,10 +1,7 @@
 package run
 
 import (
-	"cmp"
 	"encoding/json"
-	"slices"
-	"strings"
 
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
@@ -13,23 +10,26 @@ import (
 // record is what is known of a run: the effects of its earlier executions. Its user
 // guards it.
 type record struct {
-	list      []*store.Effect // in the order in which they began
-	byKey     map[store.Key]*store.Effect
-	byPath    map[string][]*store.Effect
-	used      map[*store.Effect]bool
-	made      map[session.ID]bool // the sessions that are kept
-	inherited bool                // it is another run's
-	get       func(session.Digest) ([]byte, error)
+	list   []*store.Effect // in the order in which they began
+	byKey  map[store.Key]*store.Effect
+	byPath map[string][]*store.Effect
+	inside map[int64][]*store.Effect // by the effect that they happened in
+	used   map[*store.Effect]bool
+	made   map[session.ID]bool // the sessions that are kept
+	get    func(session.Digest) ([]byte, error)
 }
 
 func newRecord(effects []*store.Effect, get func(session.Digest) ([]byte, error)) *record {
 	r := &record{
 		list: effects, get: get, byKey: make(map[store.Key]*store.Effect, len(effects)),
-		byPath: map[string][]*store.Effect{}, used: map[*store.Effect]bool{}, made: map[session.ID]bool{},
+		byPath: map[string][]*store.Effect{}, inside: map[int64][]*store.Effect{}, used: map[*store.Effect]bool{}, made: map[session.ID]bool{},
 	}
 	for _, x := range effects {
 		r.byKey[x.KeyOf()] = x
 		r.byPath[x.Path] = append(r.byPath[x.Path], x)
+		if x.Within != 0 {
+			r.inside[x.Within] = append(r.inside[x.Within], x)
+		}
 	}
 	return r
 }
@@ -62,25 +62,20 @@ func (r *record) find(in store.Intent, input json.RawMessage, replay bool) (*sto
 	return nil, r.diverged(in, input, pending)
 }
 
-// use marks an effect, and those that happened within it and will not be asked for.
+// use marks an effect, and if its result stands for it those that happened within it:
+// they will not be asked for.
 func (r *record) use(x *store.Effect) {
 	r.used[x] = true
-	if !x.Done {
-		return
-	}
-	begin, _ := slices.BinarySearchFunc(r.list, x.ID+1, func(y *store.Effect, id int64) int { return cmp.Compare(y.ID, id) })
-	for _, y := range r.list[begin:] {
-		if y.ID >= x.Last {
-			return
-		}
-		if within(y.Path, x.Path) {
-			r.used[y] = true
-		}
+	if x.Done {
+		r.useInside(x)
 	}
 }
 
-func within(path, outer string) bool {
-	return outer == path || outer == "" || strings.HasPrefix(path, outer) && path[len(outer)] == '/'
+func (r *record) useInside(x *store.Effect) {
+	for _, y := range r.inside[x.ID] {
+		r.used[y] = true
+		r.useInside(y)
+	}
 }
 
 // pending is the first effect of a path that the program did not come to yet. The

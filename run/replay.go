@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/flow"
@@ -32,19 +31,38 @@ func (r *Runner) Replay(ctx context.Context, id session.ID, w flow.Workflow) (se
 		}
 	}
 	out, err := replay(flow.WithDecider(ctx, unaskable), rec, run, w, in)
-	if err == nil && !run.Output.IsZero() {
-		err = r.sameOutput(ctx, run, out)
+	if diverged := errors.As(err, new(*Divergence)); diverged || errors.Is(err, store.ErrDamaged) {
+		return out, err
+	}
+	if differs := r.compare(ctx, run, out, err); differs != nil {
+		return out, differs
 	}
 	return out, err
 }
 
-// sameOutput makes sure that the replay gave what the run gave.
-func (r *Runner) sameOutput(ctx context.Context, run store.Run, out session.Session) error {
-	kept, err := r.store.Session(ctx, run.Output)
+// compare makes sure that a replay came to the end that the run had.
+func (r *Runner) compare(ctx context.Context, run store.Run, out session.Session, err error) error {
+	got := ""
 	if err != nil {
-		return fmt.Errorf("replay run %s: %w", run.ID, err)
+		got = err.Error()
 	}
-	if run.State.Ended() && kept.Digest() != out.Digest() {
+	switch run.State {
+	case store.Succeeded, store.Failed:
+		if got != run.Error {
+			return &Divergence{Kind: "result", Field: "error", Recorded: show(run.Error), Asked: show(got), Nearest: &store.Effect{}}
+		}
+	case store.Cancelled, store.TimedOut: // where that struck is chance
+	default:
+		return nil
+	}
+	if run.Output.IsZero() {
+		return nil
+	}
+	kept, readErr := r.store.Session(ctx, run.Output)
+	if readErr != nil {
+		return fmt.Errorf("replay run %s: %w", run.ID, readErr)
+	}
+	if kept.Digest() != out.Digest() {
 		return &Divergence{Kind: "result", Field: "digest", Recorded: kept.Digest().String(), Asked: out.Digest().String(), Nearest: &store.Effect{}}
 	}
 	return nil
@@ -56,8 +74,8 @@ func replay(ctx context.Context, rec *record, run store.Run, w flow.Workflow, in
 	ctx = flow.WithRun(ctx, run.ID.String())
 	out, err := flow.Forward(effect.WithJournal(ctx, j), "", w, in)
 	out = out.WithMint(nil)
-	if d := j.divergence(); d != nil {
-		return out, d // whatever the program made of it
+	if broke := j.broke(); broke != nil {
+		return out, broke // whatever the program made of it
 	}
 	if left := rec.left(); left != nil && (err == nil || run.State == store.Succeeded) {
 		return out, &Divergence{Path: left.Path, Kind: left.Kind, Name: left.Name, Missing: true, Nearest: left}
@@ -70,14 +88,11 @@ func unaskable(context.Context, flow.Question) (flow.Decision, error) {
 	return flow.Decision{}, errors.New("a replay asks nobody")
 }
 
-func (j *journal) divergence() error {
+// broke is why a replay could not go on: a divergence, or a record that cannot be read.
+func (j *journal) broke() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	var d *Divergence
-	if errors.As(j.over, &d) {
-		return d
-	}
-	return nil
+	return j.over
 }
 
 // Rerun starts a new run on a fork of another run's input: what that run had recorded
@@ -96,12 +111,23 @@ func (r *Runner) Rerun(ctx context.Context, id session.ID, w flow.Workflow, from
 	if err != nil {
 		return nil, err
 	}
-	seed := newRecord(slices.DeleteFunc(rec.list, func(x *store.Effect) bool {
-		return !x.Done || x.Last >= from || x.Kind == kindSession
-	}), rec.get)
-	seed.inherited = true
 	in = in.Fork()
 	run := r.newRun(source.Name, w, in, append([]StartOption{WithSpec(source.Spec)}, options...))
 	run.Source = id
-	return r.start(ctx, run, w, in, seed)
+	return r.start(ctx, run, w, in, rec.before(from))
+}
+
+// before are the effects to be taken over by a rerun from an effect's number on: those
+// that had ended. What happened within them comes along with them.
+func (r *record) before(from int64) (seeds []store.Noted) {
+	for _, x := range r.list {
+		if r.used[x] || !x.Done || x.Last >= from || x.Kind == kindSession {
+			continue
+		}
+		r.use(x)
+		in := x.Intent
+		in.Within = 0
+		seeds = append(seeds, store.Noted{Intent: in, Value: x.Result.Value, Error: x.Result.Error, Settled: x.BySomebody()})
+	}
+	return seeds
 }

@@ -1,10 +1,12 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/openrath-go/rath/effect"
@@ -40,7 +42,8 @@ func (e *ReviewError) Hint() string {
 // Resume drives on a run that nobody drives: after a crash, or when it was put down. The
 // workflow is found by its registered name, and must have the fingerprint of the one
 // that began the run; if not the error is ErrUnknownWorkflow. Other errors:
-// ErrNotFound, ErrLeased, ErrEndedRun, *ReviewError.
+// ErrNotFound, ErrLeased, ErrEndedRun, *ReviewError, and ErrCancelled for a run whose end
+// somebody asked for while nobody drove it.
 func (r *Runner) Resume(ctx context.Context, id session.ID) (*Handle, error) {
 	run, err := r.store.Run(ctx, id)
 	if err != nil {
@@ -75,6 +78,10 @@ func (r *Runner) ResumeWith(ctx context.Context, id session.ID, w flow.Workflow)
 }
 
 func (r *Runner) resume(ctx context.Context, run store.Run, w flow.Workflow) (*Handle, error) {
+	if run.Cancel {
+		change := store.StateChange{State: store.Cancelled, Error: ErrCancelled.Error(), Output: run.Output}
+		return nil, cmp.Or(r.turn(ctx, run, change), ErrCancelled)
+	}
 	rec, err := r.read(ctx, run.ID)
 	if err != nil {
 		return nil, err
@@ -104,22 +111,38 @@ func (r *Runner) resume(ctx context.Context, run store.Run, w flow.Workflow) (*H
 
 // read collects what earlier executions left.
 func (r *Runner) read(ctx context.Context, id session.ID) (*record, error) {
+	var failed error
+	rec, err := readRecord(func(yield func(store.Event) bool) {
+		for e, err := range r.store.Events(ctx, id, 0) {
+			if failed = err; err != nil || !yield(e) {
+				return
+			}
+		}
+	}, r.object(ctx))
+	if err = cmp.Or(failed, err); err != nil {
+		return nil, fmt.Errorf("read the record of run %s: %w", id, err)
+	}
+	return rec, nil
+}
+
+// readRecord folds events into a record.
+func readRecord(events iter.Seq[store.Event], get func(session.Digest) ([]byte, error)) (*record, error) {
 	made := map[session.ID]bool{}
 	effects, err := store.Effects(func(yield func(store.Event, error) bool) {
-		for e, err := range r.store.Events(ctx, id, 0) {
+		for e := range events {
 			var m store.SessionMade
-			if err == nil && e.Kind == store.EventSession && json.Unmarshal(e.Body, &m) == nil {
+			if e.Kind == store.EventSession && json.Unmarshal(e.Body, &m) == nil {
 				made[m.ID] = true
 			}
-			if !yield(e, err) {
+			if !yield(e, nil) {
 				return
 			}
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the record of run %s: %w", id, err)
+		return nil, err
 	}
-	rec := newRecord(effects, r.object(ctx))
+	rec := newRecord(effects, get)
 	rec.made = made
 	return rec, nil
 }

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -124,7 +125,7 @@ func WithSpec(spec json.RawMessage) StartOption { return func(r *store.Run) { r.
 // put down, to be resumed: [Runner.Cancel] ends it for good.
 func (r *Runner) Start(ctx context.Context, name string, w flow.Workflow, s session.Session, options ...StartOption) (*Handle, error) {
 	r.Register(name, w)
-	return r.start(ctx, r.newRun(name, w, s, options), w, s, newRecord(nil, r.object(ctx)))
+	return r.start(ctx, r.newRun(name, w, s, options), w, s, nil)
 }
 
 func (r *Runner) newRun(name string, w flow.Workflow, s session.Session, options []StartOption) store.Run {
@@ -136,18 +137,20 @@ func (r *Runner) newRun(name string, w flow.Workflow, s session.Session, options
 	return run
 }
 
-func (r *Runner) start(ctx context.Context, run store.Run, w flow.Workflow, s session.Session, rec *record) (*Handle, error) {
+// start begins a run, with effects on record that it takes over.
+func (r *Runner) start(ctx context.Context, run store.Run, w flow.Workflow, s session.Session, seeds []store.Noted) (*Handle, error) {
 	run.Updated = run.Created
 	run.Lease = store.Lease{Run: run.ID, Owner: r.owner, Fence: 1, Expires: r.opts.Now().Add(r.opts.Lease)}
-	created, err := store.Head{}.Next(store.EventCreated, run.Created, store.Created{
-		Run: run.ID, Name: run.Name, Program: run.Program, Spec: run.Spec, Source: run.Source,
-		Input: run.Input, Digest: s.Digest(), Deadline: run.Deadline,
-	})
+	events, err := firstEvents(run, s.Digest(), seeds)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("start run %s: %w", run.ID, err)
 	}
-	run.Head = created.Head()
-	b := store.Batch{Events: []store.Event{created}, Sessions: []session.Session{s}, Lazy: true}
+	run.Head = events[len(events)-1].Head()
+	rec, err := readRecord(slices.Values(events), r.object(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("start run %s: %w", run.ID, err)
+	}
+	b := store.Batch{Events: events, Sessions: []session.Session{s}, Lazy: true}
 	commit := r.store.CreateRun(ctx, run, b)
 	// It begins meanwhile, and what it does comes to the disk behind. A short run so shares
 	// one wait for the disk.
@@ -159,6 +162,23 @@ func (r *Runner) start(ctx context.Context, run store.Run, w flow.Workflow, s se
 		return nil, fmt.Errorf("start run %s: %w", run.ID, err)
 	}
 	return h, nil
+}
+
+// firstEvents are those that a run is created with.
+func firstEvents(run store.Run, input session.Digest, seeds []store.Noted) ([]store.Event, error) {
+	e, err := store.Head{}.Next(store.EventCreated, run.Created, store.Created{
+		Run: run.ID, Name: run.Name, Program: run.Program, Spec: run.Spec, Source: run.Source,
+		Input: run.Input, Digest: input, Deadline: run.Deadline,
+	})
+	events := []store.Event{e}
+	for _, seed := range seeds {
+		if err != nil {
+			break
+		}
+		e, err = e.Head().Next(store.EventNoted, run.Created, seed)
+		events = append(events, e)
+	}
+	return events, err
 }
 
 // object reads objects of the store, for as long as ctx lasts.

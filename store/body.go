@@ -47,6 +47,7 @@ type Intent struct {
 	Input      json.RawMessage `json:"input,omitempty"`      // its large members as references
 	Occurrence int             `json:"occurrence,omitempty"` // how many alike came before
 	Attempt    int             `json:"attempt,omitempty"`    // how many intents of this effect came before
+	Within     int64           `json:"within,omitempty"`     // the effect that it happens in
 }
 
 // Result says what an effect gave.

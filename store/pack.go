@@ -35,9 +35,12 @@ func Pack(value json.RawMessage) (packed json.RawMessage, objects [][]byte, err 
 		objects = append(objects, v)
 		return reference(sha256.Sum256(v)), nil
 	}
-	if mayRefer(value) { // something in it looks like a reference
+	switch {
+	case len(value) == 0:
+		return nil, nil, nil
+	case mayRefer(value): // something in it looks like a reference
 		packed, err = take(value)
-	} else {
+	default:
 		packed, err = rewrite(value, isLarge, take)
 	}
 	if err != nil {

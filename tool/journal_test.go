@@ -49,6 +49,8 @@ func (e *entry) Recorded() (effect.Outcome, bool) {
 	return out, ok
 }
 
+func (e *entry) Context(ctx context.Context) context.Context { return ctx }
+
 func (e *entry) End(_ context.Context, out effect.Outcome) error {
 	e.journal.mu.Lock()
 	defer e.journal.mu.Unlock()

@@ -187,7 +187,7 @@ func trailerOf(s session.Session, closed time.Time) Trailer {
 	total := s.Total()
 	t := Trailer{RecordType: "trailer", ClosedAt: isoFormat(closed), FinalChunkCount: s.Len()}
 	if total.Calls > 0 || total.Total() > 0 {
-		t.CumulativeUsage = &Usage{PromptTokens: total.Input, CompletionTokens: total.Output, TotalTokens: total.Total()}
+		t.CumulativeUsage = &Usage{PromptTokens: &total.Input, CompletionTokens: &total.Output, TotalTokens: new(total.Total())}
 	}
 	t.Rath = &rathTrailer{Usage: s.Usage(), Digest: s.Digest()}
 	return t

@@ -80,11 +80,12 @@ type Trailer struct {
 	Rest            jsontext.Value `json:",embed"`
 }
 
-// Usage is the token count of a session and all its ancestors.
+// Usage is the token count of a session and all its ancestors. nil is a count that is not
+// known.
 type Usage struct {
-	PromptTokens     int64          `json:"prompt_tokens"`
-	CompletionTokens int64          `json:"completion_tokens"`
-	TotalTokens      int64          `json:"total_tokens"`
+	PromptTokens     *int64         `json:"prompt_tokens"`
+	CompletionTokens *int64         `json:"completion_tokens"`
+	TotalTokens      *int64         `json:"total_tokens"`
 	Rest             jsontext.Value `json:",embed"`
 }
 
