@@ -64,16 +64,24 @@ func approve(ctx context.Context, t *Tool, call session.Call) (Decision, error) 
 	if approver == nil && t.Approval {
 		approver, _ = ctx.Value(askerKey{}).(Approver)
 	}
-	asked := effect.Call{Kind: "approval", Name: t.Name, Input: &call, Class: effect.ReadOnly}
-	switch {
-	case effect.Known(ctx, asked): // whoever decides now
-	case t.Class == effect.ReadOnly && !t.Approval, approver == nil && !t.Approval:
-		return Decision{Allow: true}, nil
-	case approver == nil:
+	asked := approval(t, &call)
+	if approver == nil && !effect.Known(ctx, asked) {
 		return Decision{Reason: "it needs an approval, and nobody is there to give it"}, nil
 	}
 	return effect.Do(ctx, asked,
 		func(ctx context.Context) (Decision, error) { return ask(ctx, approver, t, call) })
+}
+
+// approval is the effect of a decision.
+func approval(t *Tool, call *session.Call) effect.Call {
+	return effect.Call{Kind: "approval", Name: t.Name, Input: call, Class: effect.ReadOnly}
+}
+
+// needsApproval reports whether somebody must be asked about a call, or was, whoever
+// decides now.
+func needsApproval(ctx context.Context, t *Tool, call *session.Call) bool {
+	decides := t.Approval || t.Class != effect.ReadOnly && ApproverOf(ctx) != nil
+	return decides || effect.Journaled(ctx) && effect.Known(ctx, approval(t, call))
 }
 
 // ask has the approver decide. One that panics refuses.

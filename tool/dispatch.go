@@ -104,7 +104,7 @@ func approveAll(jobs []*job) error {
 		if failed.Load() {
 			break
 		}
-		if j.known {
+		if j.known || !needsApproval(j.ctx, j.tool, &j.inv.call) {
 			continue
 		}
 		put := make(chan struct{})
