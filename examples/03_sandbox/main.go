@@ -38,7 +38,7 @@ func main() {
 		fmt.Println(out.Text(), err)
 	}
 
-	// A level that cannot be enforced is refused, never weakened.
-	_, err = local.Open(ctx, dir, &local.Options{Policy: sandbox.Policy{Level: "bubblewrap"}})
+	// What a level cannot enforce is refused, never weakened.
+	_, err = local.Open(ctx, dir, &local.Options{Policy: sandbox.Policy{Level: "host", Network: "deny"}})
 	fmt.Println("refused:", errors.Is(err, sandbox.ErrUnsupported))
 }

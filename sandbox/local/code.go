@@ -4,7 +4,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"os/exec"
 	"strings"
 
 	"github.com/google/uuid"
@@ -35,10 +34,10 @@ var pythonRunner string
 // expression is wrapped in, amid what the program puts out.
 const textMark = "RATH_TEXT_MARK"
 
-func languages() []string {
+func (b *box) languages() []string {
 	var found []string
 	for _, in := range interpreters {
-		if _, err := exec.LookPath(in.program); err == nil {
+		if _, err := b.findProgram(in.program); err == nil {
 			found = append(found, in.names[0])
 		}
 	}
@@ -46,7 +45,7 @@ func languages() []string {
 }
 
 func (b *box) RunCode(ctx context.Context, c driver.Code) (driver.CodeResult, error) {
-	in, err := find(c.Language)
+	in, err := b.find(c.Language)
 	if err != nil {
 		return driver.CodeResult{}, err
 	}
@@ -80,7 +79,7 @@ func canBeArgument(source string) bool {
 	return len(source) <= maxArgument && !strings.HasPrefix(source, "-") && !strings.Contains(source, "\x00")
 }
 
-func find(language string) (interpreter, error) {
+func (b *box) find(language string) (interpreter, error) {
 	if language == "" {
 		language = "python"
 	}
@@ -89,13 +88,11 @@ func find(language string) (interpreter, error) {
 			if !strings.EqualFold(name, language) {
 				continue
 			}
-			if _, err := exec.LookPath(in.program); err != nil {
-				return in, fmt.Errorf("%w: there is no program %q here", driver.ErrUnsupported, in.program)
-			}
-			return in, nil
+			_, err := b.findProgram(in.program)
+			return in, err
 		}
 	}
-	return interpreter{}, fmt.Errorf("%w: the languages here are %s", driver.ErrUnsupported, strings.Join(languages(), ", "))
+	return interpreter{}, fmt.Errorf("%w: the languages here are %s", driver.ErrUnsupported, strings.Join(b.languages(), ", "))
 }
 
 func codeResult(r driver.Result, mark string, c driver.Code) driver.CodeResult {

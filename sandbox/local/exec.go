@@ -7,6 +7,7 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/openrath-go/rath/sandbox/driver"
@@ -63,7 +64,7 @@ func (b *box) Exec(ctx context.Context, c driver.Command) (driver.Result, error)
 // run runs a command to its end. What it leaves in the background lives on, unless ctx
 // ended it.
 func (b *box) run(ctx context.Context, cmd *exec.Cmd, mark string) error {
-	g, err := start(cmd)
+	g, err := start(cmd, b.cage, b.counter)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (b *box) command(ctx context.Context, c driver.Command) (*exec.Cmd, string,
 	mark := fmt.Sprintf("%s=%s-%d", markCommand, b.id, b.ran.Add(1))
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = filepath.Join(b.dir, dir)
-	cmd.Env = append(append(b.environment(), c.Env...), markSandbox+"="+b.id, mark, "PWD="+cmd.Dir)
+	cmd.Env = append(slices.Concat(b.environment(), b.cage.environ(), c.Env), markSandbox+"="+b.id, mark, "PWD="+cmd.Dir)
 	cmd.WaitDelay = lingering
 	own(cmd)
 	return cmd, mark, nil

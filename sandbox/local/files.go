@@ -141,7 +141,10 @@ func (b *box) Write(_ context.Context, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	mode, err := b.writable(name)
+	if err := b.changeable(filepath.ToSlash(name)); err != nil {
+		return err
+	}
+	mode, err := b.modeOf(name)
 	if err != nil {
 		return plain(err)
 	}
@@ -160,9 +163,9 @@ func (b *box) Write(_ context.Context, name string, data []byte) error {
 	return nil
 }
 
-// writable returns the mode for a file that is to be written: its own, if it is there. It
+// modeOf returns the mode for a file that is to be written: its own, if it is there. It
 // refuses one that may not be written to, as replacing it would not.
-func (b *box) writable(name string) (fs.FileMode, error) {
+func (b *box) modeOf(name string) (fs.FileMode, error) {
 	info, err := b.root.Lstat(name)
 	if err != nil {
 		return 0o644, nil // there is none; where there is, making one will fail
@@ -241,6 +244,9 @@ func (b *box) Remove(_ context.Context, name string) error {
 		return errors.New("the workspace itself cannot be removed")
 	}
 	if err := b.removable(name); err != nil {
+		return err
+	}
+	if err := b.disposable(name); err != nil {
 		return err
 	}
 	name = filepath.FromSlash(name)

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"slices"
@@ -14,19 +15,40 @@ type group struct {
 	leash *os.File // the kernel kills the group when it closes; nil: this system's cannot
 }
 
-// start starts a command, whose group is its own.
-func start(cmd *exec.Cmd) (*group, error) {
-	leash, collar, err := newLeash(cmd)
+// start starts a command, whose group is its own, in a cage. It is counted before it
+// begins.
+func start(cmd *exec.Cmd, in cage, by *counter) (*group, error) {
+	leash, collar, err := newLeash(cmd, in.collar())
 	if err != nil {
 		return nil, err
 	}
 	defer collar.Close()
-	if err := cmd.Start(); err != nil {
+	files, err := in.wrap(cmd)
+	defer closeAll(files)
+	var latch *gate
+	if err == nil && by != nil {
+		latch, err = newGate(cmd)
+		defer latch.close()
+	}
+	if err == nil {
+		err = in.start(cmd)
+	}
+	if err != nil {
 		leash.Close()
 		return nil, err
 	}
 	tie(collar, cmd.Process.Pid)
-	return &group{cmd.Process.Pid, leash}, nil
+	g := &group{cmd.Process.Pid, leash}
+	if latch != nil {
+		err = errors.Join(by.join(g.id), latch.open())
+	}
+	if err != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		leash.Close()
+		return nil, err
+	}
+	return g, nil
 }
 
 // groups are those that ended commands have left processes in.

@@ -42,7 +42,7 @@ func TestEmptyGroupsAreForgotten(t *testing.T) {
 	for range 20 {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", "sleep 0.01 >/dev/null 2>&1 &")
 		own(cmd)
-		g, err := start(cmd)
+		g, err := start(cmd, host{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,22 +6,18 @@ import (
 	"syscall"
 )
 
-// collarFD is where a command inherits its end of the leash: above the numbers that
-// shell scripts use for files of their own.
-const collarFD = 10
-
 // newLeash makes the pipe by which a command does not outlive this program, even when it
 // is killed and can do nothing about it any more. The program alone holds one end; the
 // other, the collar, is inherited by all processes of the command. When the first closes,
 // for whatever reason, the kernel signals the owner of the second, which is the command's
 // group. (A parent death signal would reach the command's first process only, and would
 // come when the thread that started it ends.)
-func newLeash(cmd *exec.Cmd) (leash, collar *os.File, err error) {
+func newLeash(cmd *exec.Cmd, fd int) (leash, collar *os.File, err error) {
 	collar, leash, err = os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd.ExtraFiles = append(make([]*os.File, collarFD-3), collar)
+	cmd.ExtraFiles = append(make([]*os.File, fd-3), collar)
 	return leash, collar, nil
 }
 

@@ -17,7 +17,7 @@ import (
 
 // helpRun runs the command $LINE and lives on until its input ends.
 func helpRun() {
-	sb, err := local.Open(context.Background(), os.TempDir(), nil)
+	sb, err := local.Open(context.Background(), os.TempDir(), &local.Options{Policy: sandbox.Policy{Level: os.Getenv("LEVEL")}})
 	if err != nil {
 		fmt.Println(err)
 		return

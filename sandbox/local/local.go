@@ -1,14 +1,30 @@
 // Package local opens a directory of this machine as a sandbox.
 //
-// At the level "host", the only one so far, files are reached through [os.Root], so that
-// no path and no symbolic link leads file operations out of the workspace. Commands are
-// ordinary processes of this user: they can read and write what the user can, the files
-// of [Options].Hidden too. What they do not get is the program's environment (but see
-// [ProtectEnviron]), and they do not outlive the sandbox:
+// Files are reached through [os.Root], so that no path and no symbolic link leads file
+// operations out of the workspace. Commands run at one of three levels:
+//
+//   - "host": ordinary processes of this user, which read and write what the user can, the
+//     files of [Options].Hidden too.
+//   - "landlock": Linux 6.12 or later, no rights needed. Commands reach the workspace, the
+//     system's programs and the paths that the policy names, no network unless it is
+//     allowed, no unix sockets, no other processes, and none of the system calls that serve
+//     to break out. They still see the names of files and processes, and can change modes
+//     and times of files that the user owns.
+//   - "bubblewrap": needs the program bwrap, and user namespaces or the superuser. Each
+//     command has namespaces of its own, in which there is nothing else.
+//
+// At the last two, HOME and the temporary folder are empty folders that go when the
+// sandbox closes. At "bubblewrap" these are at their usual places, and commands that run
+// at the same time do not see each other. A level that cannot be enforced is refused with
+// a [*sandbox.PolicyError]; [Probe] says which can.
+//
+// At no level do commands get the program's environment (but see [ProtectEnviron]), and
+// they do not outlive the sandbox:
 //
 //   - When a command is cancelled or the sandbox closes, the command's process group is
 //     killed. On Linux, what has left the group is found by a mark in its environment;
-//     elsewhere, and where it has wiped its environment too, it lives on.
+//     elsewhere, and where it has wiped its environment too, it lives on. At "landlock",
+//     closing ends that as well, at "bubblewrap" also cancelling.
 //   - When the program itself is killed, the kernel kills the groups on Linux; elsewhere
 //     they live on.
 //   - On Windows, only the command's own process is killed.
@@ -17,7 +33,6 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,7 +50,8 @@ type Options struct {
 	Getenv func(string) (string, bool)
 	// Hidden names files and folders, absolute or relative to the directory, that file
 	// operations refuse with [sandbox.ErrHidden] by whatever path they are reached, and
-	// leave out of listings. They need not exist, nor be inside. Commands see them.
+	// leave out of listings. They need not exist, nor be inside. Commands see them at the
+	// level "host"; "landlock" refuses those that are inside, and "bubblewrap" covers them.
 	Hidden []string
 }
 
@@ -47,13 +63,20 @@ type box struct {
 	root   *os.Root
 	policy sandbox.Policy
 	getenv func(string) (string, bool)
-	hidden []string     // absolute
-	ran    atomic.Int64 // commands started
-	left   groups
+	hidden []string // absolute
+
+	readOnly, writable []place // the workspace is among the writable ones
+
+	cage    cage
+	counter *counter     // nil: the shell's limits count
+	ran     atomic.Int64 // commands started
+	left    groups
 }
 
-// Open opens an existing directory. nil options are the level "host" without limits.
-// A policy that this build cannot enforce is refused. ctx bounds the opening only.
+// Open opens an existing directory. nil options are the level "host" without limits. A
+// policy without a level gets "host" too, or if it asks for what that does not have, the
+// strongest level that enforces it. A policy that cannot be enforced here is refused with
+// a [*sandbox.PolicyError]. ctx bounds the opening only.
 func Open(ctx context.Context, dir string, opts *Options) (*sandbox.Sandbox, error) {
 	b, err := open(ctx, dir, opts)
 	if err != nil {
@@ -70,12 +93,6 @@ func open(ctx context.Context, dir string, opts *Options) (*box, error) {
 	if b.getenv == nil {
 		b.getenv = os.LookupEnv
 	}
-	if b.policy.Level == "" {
-		b.policy.Level = driver.LevelHost
-	}
-	if err := refuse(b.policy); err != nil {
-		return nil, err
-	}
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, err
@@ -90,13 +107,28 @@ func open(ctx context.Context, dir string, opts *Options) (*box, error) {
 	if b.root, err = os.OpenRoot(b.dir); err != nil {
 		return nil, &openError{b.named, plain(err)}
 	}
-	for _, name := range opts.Hidden {
+	if err := b.settle(ctx, opts.Hidden); err != nil {
+		_ = b.root.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// settle finds a level that enforces the policy, and begins to.
+func (b *box) settle(ctx context.Context, hidden []string) error {
+	for _, name := range hidden {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(b.dir, name)
 		}
 		b.hidden = append(b.hidden, name)
 	}
-	return b, ctx.Err()
+	if err := b.resolvePaths(); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return b.enclose(ctx)
 }
 
 // openError is why a directory cannot be opened.
@@ -119,17 +151,6 @@ func (e *openError) Hint() string {
 	return "name a folder: " + e.dir + " cannot be a workspace"
 }
 
-// refuse says what of a policy cannot be enforced here.
-func refuse(p sandbox.Policy) error {
-	if p.Level != driver.LevelHost {
-		return fmt.Errorf("level %q: %w: this build enforces %q only", p.Level, driver.ErrUnsupported, driver.LevelHost)
-	}
-	if p.Limits != (sandbox.Limits{}) && !canLimit {
-		return fmt.Errorf("limits: %w: this system has no ulimit", driver.ErrUnsupported)
-	}
-	return nil
-}
-
 func (b *box) Placement() driver.Placement {
 	return driver.Placement{
 		Backend: "local", Level: b.policy.Level, ID: b.id,
@@ -138,7 +159,9 @@ func (b *box) Placement() driver.Placement {
 }
 
 func (b *box) Capabilities() driver.Capabilities {
-	return driver.Capabilities{Exec: true, Files: true, Languages: languages()}
+	c := driver.Capabilities{Exec: true, Files: true, Languages: b.languages()}
+	b.cage.capable(&c)
+	return c
 }
 
 func (b *box) Policy() driver.Policy { return b.policy }
@@ -149,5 +172,8 @@ func (b *box) Close() error {
 	if b.ran.Load() > 0 {
 		killMarked(markSandbox + "=" + b.id)
 	}
+	b.cage.end()
+	b.counter.close()
+	b.cage.close()
 	return b.root.Close()
 }

@@ -45,8 +45,7 @@ func TestOpenRefuses(t *testing.T) {
 	for name, opts := range map[string]*local.Options{
 		"a missing folder": nil,
 		"a file":           nil,
-		"level landlock":   {Policy: sandbox.Policy{Level: "landlock"}},
-		"level bubblewrap": {Policy: sandbox.Policy{Level: "bubblewrap"}},
+		"an unknown level": {Policy: sandbox.Policy{Level: "vault"}},
 	} {
 		dir := t.TempDir()
 		switch name {

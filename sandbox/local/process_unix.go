@@ -56,7 +56,7 @@ func (b *box) argv(c driver.Command) []string {
 func (b *box) limits() string {
 	l := b.policy.Limits
 	var s strings.Builder
-	s.WriteString("ulimit -c 0\n")
+	s.WriteString("ulimit -c 0\n" + b.cage.prologue())
 	set := func(value int64, flags string) {
 		if value > 0 {
 			fmt.Fprintf(&s, "for limit in %s; do ulimit -$limit %d 2>/dev/null && limit= && break; done; "+
@@ -66,7 +66,9 @@ func (b *box) limits() string {
 	set(int64((l.CPU+999999999)/1e9), "t")
 	set((l.Memory+1023)/1024, "v")
 	set((l.FileSize+511)/512, "f")
-	set(int64(l.Processes), "u p") // bash's word, dash's word
+	if b.counter == nil {
+		set(int64(l.Processes), "u p") // bash's word, dash's word
+	}
 	set(int64(l.OpenFiles), "n")
 	return s.String()
 }

@@ -18,6 +18,7 @@ import (
 // Run runs the suite. open returns a new sandbox with an empty workspace; the suite
 // closes it. Rules about what the driver does not claim in its Capabilities are skipped.
 func Run(t *testing.T, open func(t *testing.T) *sandbox.Sandbox) {
+	runDenials(t, open)
 	for _, rule := range rules {
 		t.Run(rule.name, func(t *testing.T) {
 			s := open(t)
