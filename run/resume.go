@@ -50,7 +50,7 @@ func (r *Runner) Resume(ctx context.Context, id session.ID) (*Handle, error) {
 		return nil, fmt.Errorf("resume run %s: %w", id, err)
 	}
 	if run.State.Ended() {
-		return nil, fmt.Errorf("resume run %s, which has %s: %w", id, run.State, store.ErrEndedRun)
+		return nil, fmt.Errorf("resume run %s (%s): %w", id, run.State, store.ErrEndedRun)
 	}
 	w := r.workflow(run.Name)
 	if w == nil {

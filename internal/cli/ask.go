@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,18 +25,25 @@ type asker struct {
 	allowed map[string]bool
 }
 
-// decide is a [flow.Decider]. What is no approval is left to be decided otherwise.
+// decide is a [flow.Decider].
 func (q *asker) decide(ctx context.Context, asked flow.Question) (flow.Decision, error) {
-	call := asked.Call
-	if asked.Kind != flow.KindApproval || call == nil {
-		return flow.Decision{}, run.ErrLater
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	switch {
+	case asked.Kind == flow.KindApproval && asked.Call != nil:
+		return q.approve(ctx, asked.Call)
+	case asked.Kind == flow.KindInput, asked.Kind == flow.KindReview:
+		return q.respond(ctx, textOf(asked.Request)+"\nyour answer, or nothing to answer later: ")
+	}
+	return flow.Decision{}, run.ErrLater
+}
+
+// approve asks about a call. Only a plain yes allows it.
+func (q *asker) approve(ctx context.Context, call *flow.CallRequest) (flow.Decision, error) {
 	if q.allowed[call.Tool] {
 		return flow.Decision{Verdict: flow.Approve}, nil
 	}
-	answer, err := q.prompt(ctx, fmt.Sprintf("allow %s %s? [y]es, [n]o, [a]lways this tool, [e]dit: ", call.Tool, plainly(call.Arguments)))
+	answer, err := q.prompt(ctx, fmt.Sprintf("allow %s %s? [y]es, [n]o REASON, [a]lways this tool, [e]dit, [r]espond: ", call.Tool, plainly(call.Arguments)))
 	if err != nil {
 		return flow.Decision{}, err
 	}
@@ -50,11 +58,42 @@ func (q *asker) decide(ctx context.Context, asked flow.Question) (flow.Decision,
 		return flow.Decision{Verdict: flow.Approve}, nil
 	case "e", "edit":
 		return q.edit(ctx)
+	case "r", "respond":
+		d, err := q.respond(ctx, "what the model gets instead of a result, or nothing to refuse: ")
+		if errors.Is(err, run.ErrLater) {
+			return refused, nil
+		}
+		return d, err
 	}
-	return refused, nil
+	return refusal(answer), nil
 }
 
 var refused = flow.Decision{Verdict: flow.Reject, Text: "the user said no"}
+
+// refusal is a no, with the reason that may stand behind it.
+func refusal(answer string) flow.Decision {
+	word, reason, _ := strings.Cut(answer, " ")
+	reason = strings.TrimSpace(reason)
+	switch strings.ToLower(strings.TrimRight(word, ",:;.")) {
+	case "n", "no":
+		if reason != "" {
+			return flow.Decision{Verdict: flow.Reject, Text: reason}
+		}
+	}
+	return refused
+}
+
+// respond asks for a text.
+func (q *asker) respond(ctx context.Context, question string) (flow.Decision, error) {
+	answer, err := q.prompt(ctx, question)
+	if err == nil && answer == "" {
+		err = run.ErrLater
+	}
+	if err != nil {
+		return flow.Decision{}, err
+	}
+	return flow.Decision{Verdict: flow.Respond, Text: answer}, nil
+}
 
 // edit asks for other arguments until it gets JSON, or nothing, which is a no.
 func (q *asker) edit(ctx context.Context) (flow.Decision, error) {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/openrath-go/rath/session"
@@ -54,7 +55,11 @@ each has of its own, in the order given. The new session's id goes to stdout.
 				}
 				parts = append(parts, s)
 			}
-			return session.Merge(parts...)
+			merged, err := session.Merge(parts...)
+			if errors.Is(err, session.ErrCutCall) {
+				err = &hinted{err, "the same call gave them different results, which rath diff shows: go on with one of them, or merge what comes before the call, as ID@N"}
+			}
+			return merged, err
 		}),
 	}
 }

@@ -1,11 +1,14 @@
 package cli_test
 
 import (
+	"database/sql"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/openrath-go/rath/internal/cli"
@@ -31,7 +34,7 @@ func TestScript(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": code, "server": func(ts *testscript.TestScript, _ bool, args []string) { server(t, ts, args) },
+			"code": code, "flip": flip, "sql": alter, "server": func(ts *testscript.TestScript, _ bool, args []string) { server(t, ts, args) },
 		},
 	})
 }
@@ -55,6 +58,25 @@ func code(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// alter changes the store behind the command's back: sql STATEMENT.
+func alter(ts *testscript.TestScript, _ bool, args []string) {
+	db, err := sql.Open("sqlite", filepath.Join(ts.Getenv("OPENRATH_HOME"), "rath.db"))
+	ts.Check(err)
+	_, err = db.Exec(args[0])
+	ts.Check(errors.Join(err, db.Close()))
+}
+
+// flip changes one byte of a file, in the middle of a text: flip FILE REGEXP.
+func flip(ts *testscript.TestScript, _ bool, args []string) {
+	data := []byte(ts.ReadFile(args[0]))
+	at := regexp.MustCompile(args[1]).FindIndex(data)
+	if at == nil {
+		ts.Fatalf("there is no %s in %s", args[1], args[0])
+	}
+	data[(at[0]+at[1])/2] ^= 1
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o600))
+}
+
 // server starts a fake of both providers with a script, and points the environment to it.
 func server(t *testing.T, ts *testscript.TestScript, args []string) {
 	replies, err := scripted.Parse([]byte(ts.ReadFile(args[0])))
@@ -68,4 +90,5 @@ func server(t *testing.T, ts *testscript.TestScript, args []string) {
 	ts.Setenv("OPENAI_BASE_URL", s.URL+"/v1")
 	ts.Setenv("ANTHROPIC_BASE_URL", s.URL)
 	ts.Setenv("SERVER", s.URL)
+	ts.Setenv("HOST", strings.TrimPrefix(s.URL, "http://"))
 }

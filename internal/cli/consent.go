@@ -101,6 +101,10 @@ func questionText(request json.RawMessage) string {
 	if json.Unmarshal(request, &q) != nil {
 		return string(request)
 	}
+	return textOf(q)
+}
+
+func textOf(q flow.Request) string {
 	if q.Call != nil {
 		return "allow " + q.Call.Tool + " " + plainly(q.Call.Arguments) + "?"
 	}

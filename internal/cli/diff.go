@@ -43,7 +43,7 @@ func (a *app) diff(ctx context.Context, r *records, args []string, stat bool) er
 	switch {
 	case a.asJSON:
 		return a.writeJSON(map[string]any{
-			"a": sides[0].ID, "b": sides[1].ID, "common": d.Common,
+			"a": sides[0].name, "b": sides[1].name, "common": d.Common,
 			"only_a": append([]session.Chunk{}, d.OnlyA...), "only_b": append([]session.Chunk{}, d.OnlyB...),
 		})
 	case stat:

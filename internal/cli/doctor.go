@@ -14,6 +14,7 @@ import (
 
 	"github.com/openrath-go/rath/internal/config"
 	"github.com/openrath-go/rath/llm/offline"
+	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
 	"github.com/spf13/cobra"
 )
@@ -120,7 +121,44 @@ func (a *app) examineStore(ctx context.Context) []finding {
 	if err != nil {
 		return []finding{{"store", "problem", withHint(storeHint(err))}}
 	}
-	return []finding{{"store", "ok", text}}
+	found := []finding{{"store", "ok", text}}
+	for _, problem := range r.damages(ctx) {
+		found = append(found, finding{"store", "problem", problem})
+	}
+	return found
+}
+
+// damages reads the newest run, with all that it did and made, and says what of it cannot
+// be read.
+func (r *records) damages(ctx context.Context) (problems []string) {
+	runs, err := collect(r.Runs(ctx, store.RunFilter{Newest: true, Limit: 1}))
+	if err != nil || len(runs) == 0 {
+		return nil // describe has read them all
+	}
+	note := func(text string) {
+		if text != "" {
+			problems = append(problems, "run "+runs[0].ID.String()+": "+text)
+		}
+	}
+	d, err := r.details(ctx, runs[0])
+	if err != nil {
+		note(withHint(storeFailure(err)))
+	}
+	note(d.Problem)
+	for _, e := range d.Effects {
+		if e.Problem != "" {
+			note(fmt.Sprintf("effect %d: %s", e.ID, e.Problem))
+		}
+	}
+	for _, id := range []session.ID{runs[0].Input, runs[0].Output} {
+		if id.IsZero() {
+			continue
+		}
+		if _, err := r.Session(ctx, id); err != nil {
+			note(err.Error())
+		}
+	}
+	return problems
 }
 
 // describe counts what is in the store.

@@ -31,6 +31,7 @@ type drive struct {
 	view    *view
 	who     deciding
 	runner  *run.Runner
+	timeout time.Duration // that the command gave the run; 0: none
 }
 
 func (a *app) newDrive(ctx context.Context, r *records, s spec, model llm.Model, who func(*app, *view) deciding) (*drive, error) {
@@ -79,7 +80,7 @@ func (d *drive) start(ctx context.Context, in session.Session, timeout time.Dura
 	if err != nil {
 		return err
 	}
-	if timeout > 0 {
+	if d.timeout = timeout; timeout > 0 {
 		options = append(options, run.WithTimeout(timeout))
 	}
 	return d.run(ctx, id, func(ctx context.Context) (*run.Handle, error) {
@@ -119,6 +120,7 @@ func (d *drive) run(ctx context.Context, id session.ID, start func(context.Conte
 
 // explain says how to go on after a run has stopped.
 func (d *drive) explain(id session.ID, err error) error {
+	var review *run.ReviewError
 	resume := "rath resume "
 	if d.spec.Yes {
 		resume += "--yes "
@@ -129,6 +131,12 @@ func (d *drive) explain(id session.ID, err error) error {
 	case errors.Is(err, run.ErrWaiting):
 		hint := fmt.Sprintf("rath runs decide %s --approve, or --reject; then %s%[1]s", id, resume)
 		return &hinted{&reworded{fmt.Sprintf("run %s waits for a decision", id), err}, hint}
+	case errors.Is(err, run.ErrTimedOut) && d.timeout == 0: // it had its time from another command
+		return &hinted{err, "the time it was given counts waiting too; rath rerun " + id.String() + " begins it anew without a limit"}
+	case errors.Is(err, run.ErrCancelled):
+		return &hinted{err, "rath rerun " + id.String() + " begins it anew"}
+	case errors.Is(err, context.Canceled) && errors.As(err, &review):
+		return &hinted{fmt.Errorf("interrupted: %w", err), review.Hint() + "; then " + resume + id.String()}
 	case errors.Is(err, context.Canceled):
 		return &hinted{fmt.Errorf("interrupted: %w", err), "to continue: " + resume + id.String()}
 	case errors.Is(err, store.ErrFenced):

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/run"
+	"github.com/openrath-go/rath/store"
 )
 
 // The exit codes of the command.
@@ -70,12 +71,14 @@ func exitCode(err error) int {
 		return exitUsage
 	case errors.As(err, new(*run.Divergence)), errors.As(err, new(*checkError)):
 		return exitCheck
-	case errors.As(err, new(*run.ReviewError)), errors.Is(err, run.ErrWaiting):
+	case errors.Is(err, run.ErrWaiting):
 		return exitReview
 	case unread(err):
 		return exitUnread
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
+	case errors.As(err, new(*run.ReviewError)): // of a run that is not interrupted just now
+		return exitReview
 	case errors.As(err, &model) && model.Kind == llm.ErrAuth:
 		return exitAuth
 	}
@@ -93,11 +96,15 @@ func hintOf(err error) string {
 		return "the script says what this model does: add a reply, or take the error out"
 	case errors.As(err, &use):
 		return "rath --help, or rath COMMAND --help"
+	case errors.Is(err, store.ErrDamaged):
+		return damagedHint
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, run.ErrTimedOut):
 		return "allow more time with --timeout"
 	}
 	return ""
 }
+
+const damagedHint = "rath doctor looks for more; put a copy of the store in its place, or go on without this"
 
 // problem is an error in JSON.
 type problem struct {

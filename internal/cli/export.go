@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/openrath-go/rath/evidence"
+	"github.com/openrath-go/rath/internal/config"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
 	"github.com/openrath-go/rath/store/jsonl"
@@ -29,17 +30,23 @@ var exportFormats = []string{"html", "md", "json", "jsonl"}
 func (a *app) exportCommand() *cobra.Command {
 	var file, format string
 	var force, secrets bool
+	var patterns []string
 	cmd := &cobra.Command{
 		Use:   "export ID -o FILE",
 		Short: "Write the dossier of a run or session, or OpenRath's file of it",
 		Long: `Write all that is known of a run or a session into one file, in the form that its name
 ends with: .html, .md and .json are a dossier, which people can read and rath verify can
-check; .jsonl is OpenRath's session file. Secrets are taken out of dossiers.
+check; .jsonl is OpenRath's session file.
+
+Secrets are taken out of dossiers: what looks like a key or a password, and what a
+regular expression of --redact or of the setting redact.patterns finds, of which a group
+in parentheses is taken out alone. A session file is written as it is.
 
 ` + idHelp,
 		Example: `  rath export @ -o dossier.html
   rath export 0198c0de -o session.jsonl
-  rath export @ -o - --format md`,
+  rath export @ -o - --format md
+  rath export @ -o dossier.html --redact 'ACME-[0-9]+' --redact 'badge: (\w+)'`,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
@@ -47,6 +54,8 @@ check; .jsonl is OpenRath's session file. Secrets are taken out of dossiers.
 	flags.StringVar(&format, "format", "", "html, md, json or jsonl (default: as the file's name ends)")
 	flags.BoolVarP(&force, "force", "f", false, "replace the file if it is there")
 	flags.BoolVar(&secrets, "keep-secrets", false, "leave in a dossier what looks like a key or a password")
+	flags.StringArrayVar(&patterns, "redact", nil, "take out of a dossier also what this regular `expression` finds; may be repeated")
+	cmd.PreRunE = atMostOne("redact", "keep-secrets")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		form := cmp.Or(format, strings.TrimPrefix(filepath.Ext(file), "."))
 		switch {
@@ -54,9 +63,16 @@ check; .jsonl is OpenRath's session file. Secrets are taken out of dossiers.
 			return usageOf(cmd, errors.New("-o FILE is missing"))
 		case !slices.Contains(exportFormats, form):
 			return usageOf(cmd, fmt.Errorf("the format %q is none of html, md, json, jsonl: use --format, or a name that ends so", form))
+		case form == "jsonl" && len(patterns) > 0:
+			return usageOf(cmd, errors.New("--redact goes with a dossier: nothing is taken out of a session file"))
 		}
+		o, err := a.redaction(patterns)
+		if err != nil {
+			return err
+		}
+		o.NoRedact = secrets
 		return a.useRecords(cmd.Context(), reading, func(r *records) error {
-			data, err := a.export(cmd.Context(), r, args[0], form, &evidence.Options{NoRedact: secrets})
+			data, err := a.export(cmd.Context(), r, args[0], form, o)
 			if err != nil {
 				return err
 			}
@@ -64,6 +80,26 @@ check; .jsonl is OpenRath's session file. Secrets are taken out of dossiers.
 		})
 	}
 	return cmd
+}
+
+// redaction are the options with the expressions of the flags and of the configuration.
+func (a *app) redaction(flags []string) (*evidence.Options, error) {
+	_, c, err := a.home()
+	if err != nil {
+		return nil, err
+	}
+	o := &evidence.Options{}
+	if o.Patterns, err = c.Patterns(); err != nil {
+		return nil, err
+	}
+	for _, text := range flags {
+		p, err := config.Pattern(text)
+		if err != nil {
+			return nil, usage(&hinted{fmt.Errorf("--redact %q: %w", text, err), "it is a regular expression of Go's, such as 'ACME-[0-9]+'"})
+		}
+		o.Patterns = append(o.Patterns, p)
+	}
+	return o, nil
 }
 
 func (a *app) export(ctx context.Context, r *records, text, form string, o *evidence.Options) ([]byte, error) {

@@ -21,6 +21,10 @@ nothing is written. Where the agent would do anything else than the record tells
 diverged: the exit code is 3, and the first difference is named. With --system, --model
 or --tools it is another agent, and you see where that would part from the record.
 
+A run that failed is replayed to the same failure, which is then no failure of the
+replay: the exit code is 0. A record that is damaged shows nothing about the agent: the
+exit code is 1.
+
 The ID is that of a run, or of a session that a run has made. ` + idHelp,
 		Example: "  rath replay @\n  rath replay 0198c0de --system \"Be brief.\"",
 		Args:    cobra.ExactArgs(1),
@@ -66,12 +70,14 @@ func (a *app) replayed(stored store.Run, effects int, out session.Session, err e
 	verdict := "the same"
 	switch {
 	case err == nil:
+	case errors.Is(err, store.ErrDamaged):
+		return &hinted{err, damagedHint}
 	case errors.As(err, new(*run.Divergence)):
 		return err
 	case errors.Is(err, run.ErrRecordEnds) && stored.State != store.Succeeded:
 		verdict = "the same as far as the record goes: the run is " + string(stored.State)
 	case stored.State == store.Failed && err.Error() == stored.Error:
-		verdict = "the same, and it fails the same: " + oneLine(stored.Error, 300)
+		verdict = "the same, and it fails as it did: " + oneLine(stored.Error, 300)
 	default:
 		return err
 	}

@@ -74,12 +74,17 @@ func (a *app) resume(ctx context.Context, r *records, text string, who consent, 
 	return d.run(ctx, stored.ID, func(ctx context.Context) (*run.Handle, error) { return d.resume(ctx, stored.ID) })
 }
 
+// ends say how a run has ended.
+var ends = map[store.State]string{
+	store.Succeeded: "it succeeded", store.Failed: "it failed", store.Cancelled: "it was cancelled", store.TimedOut: "its time was up",
+}
+
 func hasEnded(r store.Run) error {
 	hint := "rath rerun " + r.ID.String() + " begins it anew"
 	if !r.Output.IsZero() {
 		hint += "; rath run --session " + r.Output.String() + " MESSAGE continues its session"
 	}
-	return &hinted{fmt.Errorf("run %s has %s: %w", r.ID, strings.ReplaceAll(string(r.State), "_", " "), store.ErrEndedRun), hint}
+	return &hinted{&reworded{fmt.Sprintf("run %s has ended: %s", r.ID, ends[r.State]), store.ErrEndedRun}, hint}
 }
 
 // replies counts what the model has given before an event, for scripts.

@@ -87,6 +87,8 @@ func (r runRow) note() string {
 	switch {
 	case r.State == store.Failed:
 		return r.Error
+	case r.late(time.Now()):
+		return "its time is up: rath resume ends it"
 	case r.State == store.Queued:
 		return "rath resume drives it on"
 	case r.State == store.Waiting, r.State == store.NeedsReview:
@@ -99,6 +101,12 @@ func (r runRow) note() string {
 		return ownerText(r.Lease.Owner) + " does not answer: rath resume drives it on"
 	}
 	return ownerText(r.Lease.Owner)
+}
+
+// late reports whether a run's time has run out where nobody was there to end it.
+func (r runRow) late(now time.Time) bool {
+	put := r.State == store.Queued || r.State == store.Waiting
+	return put && !r.Deadline.IsZero() && now.After(r.Deadline)
 }
 
 // took is how long the run took, or has been there.
@@ -163,11 +171,11 @@ func (a *app) changed(ctx context.Context, r *records, id session.ID) error {
 	return err
 }
 
-// effects reads what a run did.
+// effects reads what a run did; with an error, what came before it.
 func (r *records) effects(ctx context.Context, id session.ID) ([]*store.Effect, error) {
 	effects, err := store.Effects(r.Events(ctx, id, 0))
 	if err != nil {
-		return nil, fmt.Errorf("read the record of run %s: %w", id, err)
+		return effects, fmt.Errorf("read the record of run %s: %w", id, err)
 	}
 	return effects, nil
 }

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -45,6 +47,7 @@ runs settle and rath rerun --from.
 // runDetails is all of a run.
 type runDetails struct {
 	store.Run
+	Problem   string            `json:"problem,omitempty"` // with the events: there may be more effects
 	Effects   []effectRow       `json:"effects"`
 	Questions []store.Interrupt `json:"questions"`
 	Review    []int64           `json:"review"` // the effects that are to be settled
@@ -53,16 +56,22 @@ type runDetails struct {
 func (r *records) details(ctx context.Context, stored store.Run) (runDetails, error) {
 	d := runDetails{Run: stored, Effects: []effectRow{}, Questions: []store.Interrupt{}, Review: []int64{}}
 	effects, err := r.effects(ctx, stored.ID)
-	if err != nil {
+	if d.Problem, err = damage(err); err != nil {
 		return d, err
 	}
 	get := func(digest session.Digest) ([]byte, error) { return r.Object(ctx, digest) }
 	for _, x := range effects {
 		e := effectRow{Effect: x}
 		for _, packed := range []*json.RawMessage{&x.Input, &x.Result.Value} {
-			if *packed, err = store.Unpack(*packed, get); err != nil {
+			value, err := store.Unpack(*packed, get)
+			problem, err := damage(err)
+			if err != nil {
 				return d, fmt.Errorf("read effect %d of run %s: %w", x.ID, stored.ID, err)
 			}
+			if problem == "" {
+				*packed = value
+			}
+			e.Problem = cmp.Or(e.Problem, problem)
 		}
 		if x.Open() && x.Class == effect.Mutating.String() && stored.State != store.Running {
 			d.Review = append(d.Review, x.ID)
@@ -74,8 +83,19 @@ func (r *records) details(ctx context.Context, stored store.Run) (runDetails, er
 	return d, err
 }
 
+// damage returns what is to be said of a damaged record, or the error that is none.
+func damage(err error) (string, error) {
+	if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNotFound) { // an object that has gone
+		return err.Error(), nil
+	}
+	return "", err
+}
+
 // effectRow is an effect in a list.
-type effectRow struct{ *store.Effect }
+type effectRow struct {
+	*store.Effect
+	Problem string `json:"problem,omitempty"` // what of it cannot be read
+}
 
 func (e effectRow) cells() []string {
 	took, result := "-", "open"
@@ -84,6 +104,9 @@ func (e effectRow) cells() []string {
 	}
 	if us := e.Result.TookUS; us > 0 {
 		took = span(time.Duration(us) * time.Microsecond)
+	}
+	if e.Problem != "" {
+		result = "(damaged) " + result
 	}
 	if e.Settled != nil {
 		result = "(settled: " + string(e.Settled.Verdict) + ") " + result
@@ -150,6 +173,14 @@ func (a *app) printRun(d runDetails) error {
 	}
 	if err := list(a, d.Effects, "N", "EFFECT", "PATH", "CLASS", "TRIES", "TIME", "RESULT"); err != nil {
 		return err
+	}
+	for _, e := range d.Effects {
+		if e.Problem != "" {
+			line("\neffect %d is damaged: %s", e.ID, e.Problem)
+		}
+	}
+	if d.Problem != "" {
+		line("\ndamaged: %s", d.Problem)
 	}
 	d.printOpen(line)
 	return nil

@@ -158,7 +158,7 @@ func printSession(w io.Writer, s found, total session.Usage) {
 		state = " (partial)"
 	}
 	line("session %s%s", s.ID(), state)
-	line("made    %s by %s %s", when(l.Time, time.RFC3339), l.Op, l.Path)
+	line("made    %s by %s", when(l.Time, time.RFC3339), strings.TrimSpace(l.Op.String()+" "+l.Path))
 	for _, p := range l.Parents {
 		line("parent  %s (%s)", p.ID, p.Role)
 	}

@@ -58,9 +58,9 @@ func (a *app) configGet(key string, origin bool) error {
 	return a.printValue(v, v.Text, origin)
 }
 
-// keyed makes a usage error of a key that there is not.
+// keyed makes a usage error of a key that there is not, and of a value that does not fit.
 func keyed(err error) error {
-	if errors.Is(err, config.ErrUnknownKey) {
+	if errors.Is(err, config.ErrUnknownKey) || errors.Is(err, config.ErrValue) {
 		return usage(err)
 	}
 	return err

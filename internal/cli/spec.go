@@ -25,11 +25,12 @@ import (
 const runName = "rath run"
 
 // spec is what such a run keeps of its agent, so that another process can make it again.
-// There is no key in it: that is looked up anew.
+// There is no key in it, nor in the base URL: that is looked up anew.
 type spec struct {
 	Model      string         `json:"model"`              // its URL
 	Provider   string         `json:"provider,omitempty"` // the configured one that has the key
 	BaseURL    string         `json:"base_url,omitempty"`
+	SecretURL  bool           `json:"secret_url,omitempty"` // there was more to the base URL
 	APIVersion string         `json:"api_version,omitempty"`
 	Params     llm.Params     `json:"params"`
 	System     string         `json:"system,omitempty"`
@@ -61,8 +62,12 @@ func (f runFlags) spec(chosen choice) (spec, error) {
 // choose sets the model.
 func (s *spec) choose(c choice) {
 	s.Model, s.Provider = c.scheme+":"+c.name, c.configured
-	s.BaseURL, s.APIVersion, s.Params = c.provider.BaseURL, c.provider.APIVersion, c.params()
+	s.APIVersion, s.Params = c.provider.APIVersion, c.params()
+	s.ask(c.provider.BaseURL)
 }
+
+// ask sets the model's server.
+func (s *spec) ask(baseURL string) { s.BaseURL, s.SecretURL = config.PublicURL(baseURL) }
 
 // absolute makes the folder of a sandbox's URL one that another process finds again.
 func absolute(url string) (string, error) {
@@ -137,8 +142,12 @@ func (a *app) modelOf(s spec, baseURL string) (choice, error) {
 	given := config.Provider{Kind: scheme, Model: name, APIVersion: s.APIVersion, BaseURL: baseURL}
 	const why = "the record of the run"
 	chosen, err := resolve(c, a.env, s.Provider, given, why)
-	if err != nil || baseURL != "" || s.BaseURL == "" || chosen.provider.BaseURL == s.BaseURL {
+	if now, _ := config.PublicURL(chosen.provider.BaseURL); err != nil || baseURL != "" || now == s.BaseURL || s.BaseURL == "" {
 		return chosen, err
+	}
+	if s.SecretURL {
+		err := fmt.Errorf("the run asked the server %s, and what was secret in the address is not on record", s.BaseURL)
+		return choice{}, &hinted{err, "give the whole address again: --base-url URL, or as the run had it from the environment or the configuration"}
 	}
 	given.BaseURL = s.BaseURL
 	chosen, err = resolve(c, a.env, s.Provider, given, why)
@@ -180,7 +189,12 @@ func (o overrides) apply(s *spec) (err error) {
 // choose returns the model that the flags name, or the spec's own.
 func (o overrides) choose(a *app, s *spec) (choice, error) {
 	if o.model == "" {
-		return a.modelOf(*s, o.baseURL)
+		if o.baseURL == "" {
+			return a.modelOf(*s, "")
+		}
+		chosen, err := a.modelOf(*s, o.baseURL)
+		s.ask(o.baseURL)
+		return chosen, err
 	}
 	_, c, err := a.home()
 	if err != nil {

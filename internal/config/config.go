@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -72,6 +73,7 @@ var known = []struct{ key, kind string }{
 	{"memory.providers.*.path", "text"},
 	{"memory.providers.*.embedding_provider", "text"},
 	{"memory.providers.*.chat_provider", "text"},
+	{"redact.patterns", "patterns"},
 }
 
 // keyOf finds the path of a key and the type of its value. A name may hold dots.
@@ -94,8 +96,11 @@ func keyOf(key string) (path []string, kind string, err error) {
 	return nil, "", &Error{File: fmt.Sprintf("key %q", key), Err: ErrUnknownKey, hint: "the keys are " + keys()}
 }
 
-// ErrUnknownKey is what the error of a key wraps that no setting has.
-var ErrUnknownKey = errors.New("there is no such key")
+// What the error of a key wraps that no setting has, and of a value that does not fit.
+var (
+	ErrUnknownKey = errors.New("there is no such key")
+	ErrValue      = errors.New("wrong value")
+)
 
 func keys() string {
 	names := make([]string, len(known))
@@ -153,6 +158,8 @@ func (c *Config) text(path ...string) (text, origin string) {
 func show(v jsontext.Value, kind string) string {
 	var text string
 	if json.Unmarshal(v, &text) != nil {
+		v = v.Clone()
+		_ = v.Compact() // it was valid when it was read
 		return string(v)
 	}
 	if kind == "secret" {
@@ -178,7 +185,7 @@ func (c *Config) Set(key, text string) error {
 	}
 	v, err := valueOf(text, kind)
 	if err != nil {
-		return &Error{File: c.File(), Key: key, Err: err, hint: "give it " + forms[kind]}
+		return &Error{File: c.File(), Key: key, Err: fmt.Errorf("%w: %w", ErrValue, err), hint: "give it " + forms[kind]}
 	}
 	if kind != "secret" {
 		return c.change(&c.config, c.File(), path, v)
@@ -205,9 +212,10 @@ func (c *Config) change(file *jsontext.Value, name string, path []string, v json
 
 // forms are what the values look like that can be wrong.
 var forms = map[string]string{
-	"number": "a number such as 0.5",
-	"list":   `words, or a JSON list such as ["npx","server"]`,
-	"object": `a JSON object such as {"NAME":"value"}`,
+	"number":   "a number such as 0.5",
+	"list":     `words, or a JSON list such as ["npx","server"]`,
+	"object":   `a JSON object such as {"NAME":"value"}`,
+	"patterns": `a regular expression, or a JSON list such as ["ACME-[0-9]+","(?i)badge: (\\w+)"]`,
 }
 
 func valueOf(text, kind string) (jsontext.Value, error) {
@@ -218,6 +226,8 @@ func valueOf(text, kind string) (jsontext.Value, error) {
 		if _, err := strconv.ParseFloat(text, 64); err != nil {
 			return nil, fmt.Errorf("%q is no number", text)
 		}
+	case "patterns":
+		return patternsValue(text)
 	}
 	v := jsontext.Value(text)
 	if !v.IsValid() || kindName(v.Kind()) != kind {
@@ -272,9 +282,7 @@ func (c *Config) checkTypes() error {
 			if err != nil {
 				continue
 			}
-			if kind == "secret" {
-				kind = "text"
-			}
+			kind = cmp.Or(map[string]string{"secret": "text", "patterns": "list"}[kind], kind)
 			v, file := c.find(path)
 			if v != nil && v.Kind() != 'n' && kindName(v.Kind()) != kind {
 				return &Error{File: file, Key: key, Err: fmt.Errorf("it is a %s, not a %s", kindName(v.Kind()), kind)}

@@ -69,6 +69,7 @@ func TestImportComesBack(t *testing.T) {
 		"payload member":  strings.Replace(reference, `"content": "done"`, `"content": "done", "refusal": null`, 1),
 		"odd index":       strings.Replace(reference, `"index": 3`, `"index": 7`, 1),
 		"trailer member":  strings.Replace(reference, `"total_tokens": 12`, `"total_tokens": 12, "cached": 3`, 1),
+		"unknown tokens":  strings.Replace(reference, `"completion_tokens": 2`, `"completion_tokens": null`, 1),
 		"wrong count":     strings.Replace(reference, `"final_chunk_count": 4`, `"final_chunk_count": 9`, 1),
 		"empty reply":     strings.Replace(reference, `"content": "done"`, `"content": ""`, 1),
 		"emoji and lines": strings.Replace(reference, "Zähle", `👩‍🚀 \"\\\n`, 1),
