@@ -1,0 +1,169 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// git runs the program git on the store, and on nothing else.
+type git struct {
+	dir, program string
+	checked      func() error // that the version will do; asked once
+}
+
+// minor is the least version 2.x that has all that is used.
+const minor = 39
+
+func newGit(dir string) (*git, error) {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoGit, err)
+	}
+	g := &git{dir: dir, program: program}
+	g.checked = sync.OnceValue(g.check)
+	return g, nil
+}
+
+func (g *git) check() error {
+	cmd := exec.Command(g.program, "--version")
+	cmd.Env = g.environment()
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("ask git for its version: %w", err)
+	}
+	var major, second int
+	if _, err := fmt.Sscanf(string(out), "git version %d.%d", &major, &second); err != nil {
+		return fmt.Errorf("%w: %q", ErrOldGit, out)
+	}
+	if major < 2 || major == 2 && second < minor {
+		return fmt.Errorf("%w: %d.%d", ErrOldGit, major, second)
+	}
+	return nil
+}
+
+// environment is all that git sees of it: no configuration but the store's, no home, no
+// GIT_ variable of the user's, no prompt, no network.
+func (g *git) environment(more ...string) []string {
+	env := []string{
+		"PATH=" + os.Getenv("PATH"),
+		"GIT_DIR=" + g.dir,
+		"GIT_CONFIG_NOSYSTEM=1",
+		"GIT_CONFIG_GLOBAL=" + os.DevNull,
+		"GIT_CONFIG_SYSTEM=" + os.DevNull,
+		"GIT_ATTR_NOSYSTEM=1",
+		"GIT_NO_REPLACE_OBJECTS=1",
+		"GIT_OPTIONAL_LOCKS=0",
+		"GIT_TERMINAL_PROMPT=0",
+		"GIT_ALLOW_PROTOCOL=none",
+		"LC_ALL=C",
+	}
+	for _, key := range []string{"SYSTEMROOT", "TMPDIR", "TMP", "TEMP"} {
+		if v, ok := os.LookupEnv(key); ok {
+			env = append(env, key+"="+v)
+		}
+	}
+	return append(env, more...)
+}
+
+// command prepares a run of git that dies with the context.
+func (g *git) command(ctx context.Context, args ...string) *exec.Cmd {
+	guard := []string{
+		"-c", "core.hooksPath=" + os.DevNull,
+		"-c", "core.fsmonitor=false",
+		"-c", "core.attributesFile=" + os.DevNull,
+		"-c", "core.excludesFile=" + os.DevNull,
+		"-c", "safe.directory=" + g.dir,
+		"-c", "gc.auto=0",
+		"-c", "maintenance.auto=false",
+		"-c", "merge.directoryRenames=false",
+	}
+	cmd := exec.CommandContext(ctx, g.program, append(guard, args...)...)
+	cmd.Dir = g.dir
+	cmd.Env = g.environment()
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+// output runs git and returns what it writes.
+func (g *git) output(ctx context.Context, args ...string) ([]byte, error) {
+	var out bytes.Buffer
+	err := g.run(ctx, g.command(ctx, args...), nil, &out)
+	return out.Bytes(), err
+}
+
+// run runs a command of git's, and names what it did if it fails.
+func (g *git) run(ctx context.Context, cmd *exec.Cmd, in io.Reader, out io.Writer) error {
+	if err := g.checked(); err != nil {
+		return err
+	}
+	said := &head{max: 4 << 10}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, out, said
+	return g.explain(ctx, cmd, said, cmd.Run())
+}
+
+// explain turns the end of a command into an error that says why.
+func (g *git) explain(ctx context.Context, cmd *exec.Cmd, said *head, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return &gitError{verb(cmd.Args), strings.TrimSpace(said.String()), err}
+}
+
+// verb is git's subcommand: the first argument that is no option.
+func verb(args []string) string {
+	for i := 1; i < len(args); i++ {
+		if args[i] != "-c" {
+			return args[i]
+		}
+		i++
+	}
+	return ""
+}
+
+// gitError is a run of git that failed.
+type gitError struct {
+	verb, said string
+	err        error
+}
+
+func (e *gitError) Error() string {
+	if e.said == "" {
+		return fmt.Sprintf("git %s: %v", e.verb, e.err)
+	}
+	return fmt.Sprintf("git %s: %s", e.verb, e.said)
+}
+
+func (e *gitError) Unwrap() error { return e.err }
+
+// exitCode is what git ended with, -1 if it did not exit by itself.
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	return -1
+}
+
+// head keeps the beginning of what is written to it.
+type head struct {
+	bytes.Buffer
+	max int
+}
+
+func (h *head) Write(p []byte) (int, error) {
+	if room := h.max - h.Len(); room > 0 {
+		h.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
