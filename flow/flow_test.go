@@ -202,7 +202,7 @@ type recorded struct {
 	ok  bool
 }
 
-func (e *recorded) Recorded() (effect.Outcome, bool) { return e.out, e.ok }
+func (e *recorded) Recorded() (effect.Outcome, bool)            { return e.out, e.ok }
 func (e *recorded) Context(ctx context.Context) context.Context { return ctx }
 
 func (e *recorded) End(_ context.Context, out effect.Outcome) error {
