@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/openrath-go/rath/session"
@@ -57,20 +56,23 @@ const mostProblems = 8
 // checker recomputes the digests of records.
 type checker struct {
 	*Records
-	redactions []Redaction
-	counts     Checked
-	problems   []error
-	more       int
-	intact     map[session.Digest]bool // contents and links, whether they were recomputed
-	depth      map[session.Digest]int  // of links
-	heads      map[session.ID]*session.Head
+	marks    map[string]bool // of the listed redactions
+	counts   Checked
+	problems []error
+	more     int
+	intact   map[session.Digest]bool // contents and links, whether they were recomputed
+	depth    map[session.Digest]int  // of links
+	heads    map[session.ID]*session.Head
 }
 
 // check recomputes everything that can be. The error names what is wrong.
 func (r *Records) check(redactions []Redaction) (Checked, error) {
 	c := &checker{
-		Records: r, redactions: redactions, intact: map[session.Digest]bool{},
+		Records: r, marks: map[string]bool{}, intact: map[session.Digest]bool{},
 		depth: map[session.Digest]int{}, heads: map[session.ID]*session.Head{},
+	}
+	for _, x := range redactions {
+		c.marks[x.mark()] = true
 	}
 	c.checkContents()
 	c.checkLinks()
@@ -118,7 +120,7 @@ func (c *checker) checkRedacted(where string, value json.RawMessage) {
 	found := false
 	look := walker{dec: jsontext.NewDecoder(bytes.NewReader(value)), enc: jsontext.NewEncoder(io.Discard)}
 	look.visit = func(_, s string) string {
-		found = found || slices.ContainsFunc(c.redactions, func(r Redaction) bool { return strings.Contains(s, r.mark()) })
+		found = found || slices.ContainsFunc(marks.FindAllString(s, -1), func(m string) bool { return c.marks[m] })
 		return s
 	}
 	if err := look.value(""); err != nil || !found {

@@ -25,7 +25,8 @@ import (
 // A secret that looks like any other text is found by Patterns alone.
 type Options struct {
 	// Patterns find further secrets. Of a match, the first group that took part is
-	// replaced, all of it if the pattern has none.
+	// replaced, all of it if the pattern has none. They are tried on texts as they are, and
+	// with the escapes of JSON, URLs and terminals undone.
 	Patterns []*regexp.Regexp
 	// NoRedact keeps everything as it is.
 	NoRedact bool

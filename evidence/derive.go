@@ -3,6 +3,7 @@ package evidence
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
@@ -199,12 +200,14 @@ func plainEffect(run session.ID, e *store.Effect) Effect {
 	return Effect{spanOf(run, e), e.Kind, e.Name, e.Class, e.Input, e.Result.Value}
 }
 
+// settled lists what people said of effects, in this run or in the one that it reruns.
 func (d *deriver) settled(r *RunRecord) {
 	byID := map[int64]*store.Effect{}
 	for _, e := range d.effects[r.ID] {
 		byID[e.ID] = e
 	}
 	for _, e := range r.Events {
+		d.tookOver(r.ID, e)
 		var b store.Settled
 		if e.Kind != store.EventSettled || json.Unmarshal(e.Body, &b) != nil {
 			continue
@@ -215,4 +218,17 @@ func (d *deriver) settled(r *RunRecord) {
 		}
 		d.out.Settled = append(d.out.Settled, s)
 	}
+}
+
+// tookOver lists the result of an effect that a rerun has from a person by way of its source.
+func (d *deriver) tookOver(run session.ID, e Event) {
+	var b store.Noted
+	if e.Kind != store.EventNoted || json.Unmarshal(e.Body, &b) != nil || !b.Settled {
+		return
+	}
+	i := slices.IndexFunc(d.out.Runs, func(r Run) bool { return r.ID == run })
+	d.out.Settled = append(d.out.Settled, Settlement{
+		Run: run, Source: d.out.Runs[i].Source, Seq: e.Seq, Time: e.Time, Effect: e.Seq,
+		Path: b.Path, Kind: b.Kind, Name: b.Name, Verdict: store.VerdictResult, Value: b.Value,
+	})
 }

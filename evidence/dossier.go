@@ -10,7 +10,7 @@ import (
 
 // Version is that of the dossiers which this package makes and reads: of their form, and
 // of how findings follow from records.
-const Version = 1
+const Version = 2
 
 // Dossier is everything that a store knows of a run or a session. [Collect] makes one.
 // It is plain data, the JSON of [Dossier.WriteJSON] but for the seal; who changes it makes

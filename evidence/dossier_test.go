@@ -69,8 +69,8 @@ func TestGolden(t *testing.T) {
 			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n")); diff != "" {
 				t.Errorf("%s is another now (rewrite with -update): %.4000s", file, diff)
 			}
-			if _, err := evidence.Verify(want); err != nil {
-				t.Errorf("a file that was written once does not verify any more: %v", err)
+			if r, err := evidence.Verify(want); err != nil || !r.Page {
+				t.Errorf("a file that was written once does not verify any more: %+v, %v", r, err)
 			}
 		})
 	}
@@ -109,7 +109,7 @@ func told(d *evidence.Dossier) (lines []string) {
 		add("removed %d, kept %d, added %d", len(r.Removed), r.Kept, len(r.Added))
 	}
 	for _, s := range f.Settled {
-		add("settled %s %s: %s by %s", s.Kind, s.Name, s.Verdict, s.By)
+		add("settled %s %s: %s by %s, source %v", s.Kind, s.Name, s.Verdict, s.By, !s.Source.IsZero())
 	}
 	for _, p := range f.Totals.Paths {
 		add("total of %s: %d models, %d tools, %s", p.Path, p.Models, p.Tools, p.Usage.Cost)
@@ -194,6 +194,7 @@ func TestFixture(t *testing.T) {
 		"answer used transfer: 1 calls, 0 failed",
 		"run pay <b> succeeded, 3 changes",
 		"call transfer by pay: check passed, ok , attempts 2, edited true, asked true",
+		"call refund by pay: check passed, ok , attempts 1, edited false, asked false",
 		"question approval transfer: edit by lee, ",
 		"question review : expired by , ",
 		"model for pay: stop, placed true, offered 1",
@@ -204,11 +205,14 @@ func TestFixture(t *testing.T) {
 		"rejected: failed memory note by : the disk is full",
 		"rejected: cancelled model openai:gpt-test by other: ",
 		"rejected: failed forward by other: call model",
-		"settled tool transfer: not_done by ada",
+		"settled tool transfer: not_done by ada, source false",
+		"settled tool refund: result by , source true",
 		"total of other: 1 models, 0 tools, unknown",
-		"total of pay: 2 models, 1 tools, $0.001000 + unknown for 1 calls",
+		"total of pay: 2 models, 2 tools, $0.001000 + unknown for 1 calls",
 		"total $0.001000 + unknown for 2 calls, of the answer $0.001000 + unknown for 1 calls",
 		"redacted named 4 times",
+		"redacted named 1 times",
+		"redacted named 1 times",
 		"redacted named 1 times",
 		"redacted pattern 0 10 times",
 		"redacted pattern 1 1 times",
@@ -313,7 +317,7 @@ func TestForged(t *testing.T) {
 		{"a finding", func(d *evidence.Dossier) { d.Findings.Totals.All.Cost.Nano = 1 }, "findings.totals: it is not what follows"},
 		{"a finding left out", func(d *evidence.Dossier) { d.Findings.Rejected = nil }, "findings.rejected"},
 		{"the subject", func(d *evidence.Dossier) { d.Subject.Kind = "session" }, "findings."},
-		{"the version", func(d *evidence.Dossier) { d.Version++ }, "not a dossier: it has version 2"},
+		{"the version", func(d *evidence.Dossier) { d.Version++ }, "not a dossier: it has version 3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var forged evidence.Dossier
@@ -332,10 +336,10 @@ func TestForged(t *testing.T) {
 		})
 	}
 	for name, change := range map[string][2]string{
-		"an unknown member": {`"version": 1,`, `"version": 1, "verdict": "fine",`},
-		"a member twice":    {`"version": 1,`, `"version": 1, "version": 1,`},
+		"an unknown member": {`"version": 2,`, `"version": 2, "verdict": "fine",`},
+		"a member twice":    {`"version": 2,`, `"version": 2, "version": 2,`},
 		"another case":      {`"collected"`, `"Collected"`},
-		"not JSON":          {`"version": 1,`, `"version": 1;`},
+		"not JSON":          {`"version": 2,`, `"version": 1;`},
 	} {
 		data := reseal(bytes.Replace(write(t, d, "json"), []byte(change[0]), []byte(change[1]), 1))
 		if _, err := evidence.Verify(data); !errors.Is(err, evidence.ErrFormat) {

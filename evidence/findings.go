@@ -230,7 +230,8 @@ type Removal struct {
 // Settlement is what somebody said of an effect whose end nobody saw.
 type Settlement struct {
 	Run     session.ID      `json:"run"`
-	Seq     int64           `json:"seq"` // the event
+	Source  session.ID      `json:"source,omitzero"` // the run that it was said in, if this one only took it over
+	Seq     int64           `json:"seq"`             // the event
 	Time    time.Time       `json:"time"`
 	Effect  int64           `json:"effect"`
 	Path    string          `json:"path,omitempty"`

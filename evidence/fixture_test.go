@@ -130,9 +130,10 @@ func (f *fixture) play() session.ID {
 	done := session.Assistant([]session.Part{session.Text("It is paid: " + hostile)})
 	draft := in.Transcript().Append(asked, paid)
 	out := f.restore(4, session.OpForward, "pay", run, draft.Append(done), []session.Session{in, prompt}, session.Usage{Calls: 2, Unreported: 1, Input: 900, Output: 40, Cost: session.Cost{Nano: 1_000_000, Unpriced: 1}})
-	lost := f.restore(5, session.OpForward, "other", run, in.Transcript(), []session.Session{in}, session.Usage{}, session.Extra{Key: "loop.error", Value: "call model: " + hostile})
+	lost := f.restore(5, session.OpForward, "other", run, in.Transcript(), []session.Session{in}, session.Usage{}, session.Extra{Key: "loop.error", Value: "call model: " + hostile},
+		session.Extra{Key: "openrath.file", Value: `{"lines":{"0":{"unknown":"member of the file","credentials":["one","two"]}}}`})
 
-	f.event(store.EventCreated, store.Created{Run: f.run.ID, Name: f.run.Name, Program: "p1", Spec: json.RawMessage(`{"v":1}`), Input: in.ID(), Digest: in.Digest()})
+	f.event(store.EventCreated, store.Created{Run: f.run.ID, Name: f.run.Name, Program: "p1", Spec: json.RawMessage(`{"v":1}`), Input: in.ID(), Digest: in.Digest(), Source: idOf(9)})
 	f.wait(f.st.CreateRun(ctx, f.run, f.flush(in, prompt)))
 	f.model("pay", prompt.Transcript(), in.Transcript(), asked, session.Usage{Calls: 1, Input: 500, Output: 20, Cost: session.Cost{Nano: 1_000_000}})
 	f.ask("pay/transfer:c%2F1", store.Interrupt{Run: f.run.ID, Key: "pay/transfer:c%2F1/c/1", Kind: "approval"}, object{
@@ -146,6 +147,10 @@ func (f *fixture) play() session.ID {
 	f.intent("pay/transfer:c%2F1", "tool", "transfer", "mutating", call, 1)
 	f.result(n, object{"chunk": paid})
 	f.event(store.EventNoted, store.Noted{Intent: store.Intent{Path: "pay", Kind: "clock", Name: "now", Class: "read_only"}, Value: json.RawMessage(`"2026-03-01T09:30:00Z"`)})
+	f.event(store.EventNoted, store.Noted{
+		Intent: store.Intent{Path: "pay", Kind: "tool", Name: "refund", Class: "mutating", Input: f.pack(session.Call{ID: "c/0", Name: "refund", Arguments: "{}"})},
+		Value:  f.pack(object{"chunk": session.ToolResult(session.Answer{CallID: "c/0", Tool: "refund", Outcome: session.OK}, session.Text("refunded"))}), Settled: true,
+	})
 	m := f.intent("", "memory", "note", "idempotent", object{"text": "paid ACME"}, 0)
 	f.event(store.EventResult, store.Result{Effect: m, Error: "the disk is full", TookUS: 20})
 	g := f.intent("other", "model", "openai:gpt-test", "read_only", object{}, 0)

@@ -49,9 +49,14 @@ func newIndex(r *Records) (*index, error) {
 	return x, nil
 }
 
+// extraFile is what importers keep of a file that a session cannot say. It is not for people.
+const extraFile = "openrath.file"
+
+// heads are the sessions with the notes that are for people.
 func (r *Records) heads() iter.Seq2[session.Head, error] {
 	return func(yield func(session.Head, error) bool) {
 		for _, h := range r.Sessions {
+			h.Lineage.Extras = slices.DeleteFunc(slices.Clone(h.Lineage.Extras), func(e session.Extra) bool { return e.Key == extraFile })
 			if !yield(h, nil) {
 				return
 			}

@@ -307,8 +307,10 @@ type callKey struct {
 	id    string
 }
 
-// Value is the value of an effect, whole.
+// Value is the value of an effect, whole. References are known by their canonical form,
+// which a file that was laid out to be read does not have.
 func (p *page) Value(raw json.RawMessage) string {
+	raw = canonical(raw)
 	if whole, err := p.x.unpack(raw); err == nil {
 		raw = whole
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -20,37 +21,8 @@ import (
 // mark is what stands in the place of the value.
 func (r Redaction) mark() string { return fmt.Sprintf("[redacted sha256:%.16s]", r.Digest) }
 
-// rule finds secrets: the first group that matched, or else the whole match.
-type rule struct {
-	name    string
-	pattern *regexp.Regexp
-}
-
-// secretNames are the ends of names whose values are secrets.
-const secretNames = `(?:api[_-]?key|access[_-]?key|private[_-]?key|signing[_-]?key|encryption[_-]?key|auth[_-]?key|secret(?:[_-]?key)?|password|passwd|passphrase|pwd|token|credentials?)`
-
-// rules find what is known to be a secret by its shape or by its name. They would rather
-// take out too much: the digest tells who knows a value that it was there.
-var rules = []rule{
-	{"private key", regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)`)},
-	{"jwt", regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*`)},
-	{"anthropic", regexp.MustCompile(`\bsk-ant-[A-Za-z0-9_-]{8,}`)},
-	{"openai", regexp.MustCompile(`\bsk-[A-Za-z0-9_-]{16,}`)},
-	{"github", regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{16,}|github_pat_[A-Za-z0-9_]{16,})`)},
-	{"gitlab", regexp.MustCompile(`\bglpat-[A-Za-z0-9_-]{16,}`)},
-	{"aws", regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`)},
-	{"slack", regexp.MustCompile(`\b(?:xox[a-z]|xapp)-[A-Za-z0-9-]{8,}|\bhooks\.slack\.com/services/([A-Za-z0-9/]{20,})`)},
-	{"google", regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`)},
-	{"stripe", regexp.MustCompile(`\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}`)},
-	{"hugging face", regexp.MustCompile(`\bhf_[A-Za-z0-9]{20,}`)},
-	{"npm", regexp.MustCompile(`\bnpm_[A-Za-z0-9]{30,}`)},
-	{"url password", regexp.MustCompile(`\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/:@"'\\]*:([^\s/@"'\\]+)@`)},
-	{"bearer", regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{16,})`)},
-	{"authorization", regexp.MustCompile(`(?i)\bauthorization\\*["']?\s*[:=]\s*\\*["']?(?:[a-z]+\s+)?([^\s"'\\,;]{6,})`)},
-	{"named", regexp.MustCompile(`(?i)` + secretNames + `\\*["']?\s*(?:[:=]|=>)\s*(?:"((?:[^"\\]|\\.){4,})"|'([^'\n]{4,})'|\\+"([^"\\]{4,})\\+"|([^\s"'\\$<({\[,;&][^\s"'\\,;&]{5,}))`)},
-}
-
-var secretName = regexp.MustCompile(`(?i)` + secretNames + `$`)
+// marks are what redaction leaves. It is not redacted again.
+var marks = regexp.MustCompile(`\[redacted sha256:[0-9a-f]{16}\]`)
 
 // redactor takes secrets out of JSON.
 type redactor struct {
@@ -61,7 +33,7 @@ type redactor struct {
 func newRedactor(patterns []*regexp.Regexp) *redactor {
 	r := &redactor{rules: slices.Clone(rules), found: map[session.Digest]*Redaction{}}
 	for i, p := range patterns {
-		r.rules = append(r.rules, rule{fmt.Sprintf("pattern %d", i), p})
+		r.rules = append(r.rules, rule{name: fmt.Sprintf("pattern %d", i), pattern: p})
 	}
 	return r
 }
@@ -115,22 +87,41 @@ func (r *redactor) text(s string) string {
 	return b.String()
 }
 
-func (r *redactor) find(s string) (spans []span) {
+// find returns the secrets of a text in their order.
+func (r *redactor) find(s string) []span {
+	spans := r.search(s, 0)
+	if len(spans) == 0 {
+		return nil
+	}
+	done := marks.FindAllStringIndex(s, -1)
+	spans = slices.DeleteFunc(spans, func(a span) bool {
+		return slices.ContainsFunc(done, func(m []int) bool { return m[0] <= a.from && a.to <= m[1] })
+	})
+	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	return spans
+}
+
+// mostEscaped is how often a text may be escaped for secrets to be found in it: JSON in
+// JSON in JSON.
+const mostEscaped = 8
+
+// search finds secrets in a text as it is, and as it is without its escapes.
+func (r *redactor) search(s string, depth int) (spans []span) {
 	for _, rule := range r.rules {
 		for _, m := range rule.pattern.FindAllStringSubmatchIndex(s, -1) {
-			at := span{m[0], m[1], rule.name}
-			for g := 2; g < len(m); g += 2 {
-				if m[g] >= 0 {
-					at.from, at.to = m[g], m[g+1]
-					break
-				}
-			}
-			if at.from < at.to {
-				spans = append(spans, at)
+			if from, to := rule.secretIn(s, m); from < to {
+				spans = append(spans, span{from, to, rule.name})
 			}
 		}
 	}
-	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	if depth == mostEscaped {
+		return spans
+	}
+	if plain, places := unescape(s); len(places) > 0 {
+		for _, at := range r.search(plain, depth+1) {
+			spans = append(spans, span{places.start(at.from), places.end(at.to), at.rule})
+		}
+	}
 	return spans
 }
 
@@ -151,10 +142,27 @@ func (r *redactor) string(name, s string) string {
 	switch {
 	case s == "" || structural(name, s):
 		return s
-	case secretName.MatchString(name):
+	case marks.FindString(s) == s:
+		return s
+	case namesSecret(name):
 		return r.take(s, "named")
 	}
-	return r.text(s)
+	return r.text(r.embedded(s))
+}
+
+// embedded redacts a text that is JSON as the JSON that it is. Names and files are told
+// there from other text.
+func (r *redactor) embedded(s string) string {
+	if t := strings.TrimSpace(s); t == "" || t[0] != '{' && t[0] != '[' || !json.Valid([]byte(t)) {
+		return s
+	}
+	var out bytes.Buffer
+	lax := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)} // nobody canonicalized it
+	w := walker{visit: r.string, dec: jsontext.NewDecoder(strings.NewReader(s), lax...), enc: jsontext.NewEncoder(&out, lax...)}
+	if w.value("") != nil || !w.changed {
+		return s
+	}
+	return strings.TrimSuffix(out.String(), "\n")
 }
 
 // walker copies JSON and has every string, and the text in every file, replaced.
@@ -174,10 +182,23 @@ func (w *walker) value(name string) error {
 	switch token.Kind() {
 	case jsontext.KindString:
 		return w.enc.WriteToken(jsontext.String(w.string(name, token.String())))
+	case jsontext.KindNumber:
+		if namesSecret(name) {
+			return w.number(name, token)
+		}
 	case jsontext.KindBeginObject:
 		return w.container(token, jsontext.KindEndObject, w.member)
 	case jsontext.KindBeginArray:
 		return w.container(token, jsontext.KindEndArray, func() error { return w.value(name) })
+	}
+	return w.enc.WriteToken(token)
+}
+
+// number replaces a number. All but a secret name's stay, for the records are read again.
+func (w *walker) number(name string, token jsontext.Token) error {
+	n := token.String()
+	if out := w.replace(name, n); out != n {
+		return w.enc.WriteToken(jsontext.String(out))
 	}
 	return w.enc.WriteToken(token)
 }

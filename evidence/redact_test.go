@@ -48,6 +48,22 @@ func TestRedactText(t *testing.T) {
 		{`{"body":"{\"client_secret\": \"%s\"}"}`, "s3cret-value"},
 		{"apiKey: %s", "0123456789"},
 		{"token => %s", "0123456789"},
+		{"DB_PASSWORD_PROD=%s", "hunter2"},
+		{"spring.password.prod = %s", "hunter2"},
+		{"token2: %s", "hunter2"},
+		{"pwd=%s", "ab12"},
+		{"pwd: %s\nb: 2", "1"},
+		{`{"password": "%s"}`, "x"},
+		{`{"password": %s}`, "12345"},
+		{`{\"password\": %s}`, "12345"},
+		{"password:\n  %s", "hunter2"},
+		{"q?password%%3D%s", "hunter2"},
+		{`a\u000a%s`, "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"},
+		{"\x1b[1m%s\x1b[0m", "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"},
+		{"token_count: 12, tokenType: bearer, password_policy=strict", ""},
+		{"if token == nil { token = nil }; password: string, secret: true", ""},
+		{"secretary: ann, tokenizer=gpt2, TOKENS=5", ""},
+		{"password:\n  name: x", ""},
 		{"max_tokens=4096 and tokens: 123456", ""},
 		{"TOKEN=$GITHUB_TOKEN PASSWORD=${PASSWORD}", ""},
 		{"the basic information on bearer certificates", ""},
@@ -77,6 +93,12 @@ func TestRedactJSON(t *testing.T) {
 		{`{"b":1,"a":"plain"}`, `{"b":1,"a":"plain"}`},
 		{`{"secret":"x","n":[{"token":"y"}]}`, `{"n":[{"token":"` + markOf("y") + `"}],"secret":"` + markOf("x") + `"}`},
 		{`{"credentials":["u","v"]}`, `{"credentials":["` + markOf("u") + `","` + markOf("v") + `"]}`},
+		{`{"password":12345,"pin_token":-1e3,"token_count":12,"max_tokens":5,"secret":true}`,
+			`{"max_tokens":5,"password":"` + markOf("12345") + `","pin_token":"` + markOf("-1e3") + `","secret":true,"token_count":12}`},
+		{`{"arguments":"{\"credentials\": [\"u\"], \"n\": 1}"}`, `{"arguments":"{\"credentials\":[\"` + markOf("u") + `\"],\"n\":1}"}`},
+		{`{"arguments":"{\"password\": 12345}"}`, `{"arguments":"{\"password\":\"` + markOf("12345") + `\"}"}`},
+		{`{"arguments":"{\"secret\":[\"u\"],\"secret\":[2],\"x\":\"\\ud800\"}"}`, `{"arguments":"{\"secret\":[\"` + markOf("u") + `\"],\"secret\":[\"` + markOf("2") + `\"],\"x\":\"�\"}"}`},
+		{`{"arguments":"{\"n\": 1}"}`, `{"arguments":"{\"n\": 1}"}`},
 		{`{"hunter9":1}`, `{"` + markOf("hunter9") + `":1}`},
 		{`{"data":"` + file("PASSWORD=abcdefg") + `","kind":"file"}`, `{"data":"` + file("PASSWORD="+markOf("abcdefg")) + `","kind":"file"}`},
 		{`{"data":"/wA="}`, `{"data":"/wA="}`},
@@ -92,15 +114,22 @@ func TestRedactJSON(t *testing.T) {
 	}
 }
 
-// TestRedactLeavesNothing hides a secret anywhere in any JSON.
+// TestRedactLeavesNothing hides a secret anywhere in any JSON, and that in text in JSON.
 func TestRedactLeavesNothing(t *testing.T) {
 	const secret = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
 	rapid.Check(t, func(t *rapid.T) {
 		value := any(rapid.StringMatching(`[ "'<\\:=\n]{0,5}`).Draw(t, "before") + secret + rapid.StringMatching(`([ "'<\\:\n].{0,5})?`).Draw(t, "after"))
 		for range rapid.IntRange(0, 4).Draw(t, "depth") {
-			if rapid.Bool().Draw(t, "list") {
+			switch rapid.IntRange(0, 2).Draw(t, "kind") {
+			case 0:
 				value = []any{1.5, value, nil}
-			} else {
+			case 1:
+				raw, err := json.Marshal(value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				value = rapid.SampledFrom([]string{"", "see ", "\t"}).Draw(t, "text") + string(raw)
+			default:
 				value = map[string]any{rapid.SampledFrom([]string{"a", "data", "text", "digest", "kind", "id"}).Draw(t, "name"): value}
 			}
 		}
@@ -112,6 +141,9 @@ func TestRedactLeavesNothing(t *testing.T) {
 		out, changed, err := r.json(raw)
 		if err != nil || !changed || strings.Contains(string(out), secret) {
 			t.Fatalf("%s became %s, %v", raw, out, err)
+		}
+		if list := r.list(); len(list) != 1 || list[0].Digest != sha256.Sum256([]byte(secret)) {
+			t.Fatalf("%s: %+v", raw, list)
 		}
 	})
 }

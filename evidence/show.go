@@ -157,7 +157,7 @@ func describe(e Event) string {
 		Path, Kind, Name, State, Error, Verdict, Key, Owner, Program string
 		Effect, Occurrence, Attempt                                  int64
 		ID                                                           string
-		Cancelled                                                    bool
+		Cancelled, Settled                                           bool
 	}
 	_ = json.Unmarshal(e.Body, &b) // other kinds have bodies of their own
 	effect := strings.TrimSpace(b.Path + " " + b.Kind + " " + b.Name)
@@ -171,6 +171,7 @@ func describe(e Event) string {
 	case store.EventIntent, store.EventNoted:
 		add(true, "%s", effect)
 		add(b.Attempt > 0, "attempt %d", b.Attempt+1)
+		add(b.Settled, "settled")
 	case store.EventResult, store.EventSettled:
 		add(true, "of effect %d", b.Effect)
 		add(b.Verdict != "", "%s", b.Verdict)
