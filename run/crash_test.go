@@ -420,4 +420,20 @@ func (m *matrix) replay(want session.Digest) {
 	if _, err := run.New(m.st, nil).Replay(m.t.Context(), m.spec.Run, w); !errors.As(err, &changed) || changed.Path != "3/b3" || changed.Field != "input.prompt.digest" {
 		m.t.Errorf("a changed prompt: %v", err)
 	}
+	if w, err = m.spec.workflow(); err != nil {
+		m.t.Fatal(err)
+	}
+	put := w.(*flow.Parallel).Branches[5].(*flow.Agent).Tools.Find("put")
+	put.Schema = json.RawMessage(strings.Replace(string(put.Schema), `"string"`, `"integer"`, 1))
+	if _, err := run.New(m.st, nil).Replay(m.t.Context(), m.spec.Run, w); !errors.As(err, &changed) || changed.Path != "5/b5" || changed.Field != "input.tools[put].schema.properties.text.type" {
+		m.t.Errorf("a changed schema: %v", err)
+	}
+	if w, err = m.spec.workflow(); err != nil {
+		m.t.Fatal(err)
+	}
+	b := w.(*flow.Parallel).Branches
+	b[1], b[6] = b[6], b[1]
+	if _, err := run.New(m.st, nil).Replay(m.t.Context(), m.spec.Run, w); !errors.As(err, &changed) || changed.Path != "1/b6" && changed.Path != "6/b1" {
+		m.t.Errorf("another order of the branches: %v", err)
+	}
 }

@@ -1,7 +1,9 @@
 package run
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -21,8 +23,17 @@ func machine() string {
 	return strings.TrimSpace(string(boot)) + "+" + ns
 }
 
-// gone reports whether no process has the number. One that was given to another process
-// meanwhile is not gone: then the lease has to run out.
+// gone reports whether no process has the number, or only what is left of one that ended
+// and that nobody has asked about. A number that was given to another process meanwhile
+// is not gone: then the lease has to run out.
 func gone(pid int) bool {
-	return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+	if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, state, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')')+1:]), " ") // after the name, which may hold anything
+	return strings.HasPrefix(state, "Z") || strings.HasPrefix(state, "X")
 }
