@@ -111,17 +111,6 @@ func TestImportOfOwnFiles(t *testing.T) {
 	})
 }
 
-func TestLineageOfImported(t *testing.T) {
-	s, _ := throughRecord(t, strings.Replace(reference, "op_session_loop", "op_new", 1))
-	var b bytes.Buffer
-	if err := WriteLineage(&b, s); err != nil {
-		t.Fatal(err)
-	}
-	if got := b.String(); !strings.Contains(got, `"lineage_kind": "op_new"`) || strings.Contains(got, OriginalKey) {
-		t.Error(got)
-	}
-}
-
 func TestScan(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "sessions")

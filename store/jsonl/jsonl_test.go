@@ -325,18 +325,6 @@ func TestChangedFileIsNoticed(t *testing.T) {
 	}
 }
 
-func TestWriteLineage(t *testing.T) {
-	s := session.FromUser("x")
-	var b bytes.Buffer
-	if err := WriteLineage(&b, s); err != nil {
-		t.Fatal(err)
-	}
-	want := fmt.Sprintf(`{"id": "%s", "parent_session_ids": [], "lineage_operator": "", "lineage_kind": "leaf_user", "lineage_extras": [], "chunk_count": 1, "cumulative_usage": null}`+"\n", s.ID())
-	if diff := cmp.Diff(want, b.String()); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func FuzzRead(f *testing.F) {
 	f.Add(reference)
 	f.Fuzz(func(t *testing.T, text string) {
