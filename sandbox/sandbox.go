@@ -28,6 +28,7 @@ type (
 	Capabilities = driver.Capabilities
 	Network      = driver.Network
 	PolicyError  = driver.PolicyError
+	SnapshotID   = driver.SnapshotID
 )
 
 // The levels of isolation that drivers may have, and the networks that a policy can
@@ -55,9 +56,10 @@ var (
 // Sandbox is one open environment. It is safe for concurrent use. Who opened it closes
 // it; sessions only refer to it.
 type Sandbox struct {
-	d         driver.Sandbox
+	d         driver.Sandbox // nil: see fork
 	placement Placement
 	url       string
+	fork      *fork // nil: it is none
 
 	mu     sync.RWMutex // held for reading by every operation
 	closed bool
@@ -67,11 +69,20 @@ type Sandbox struct {
 
 // New makes the portable type of a driver's. It is for drivers.
 func New(d driver.Sandbox) *Sandbox {
-	s := &Sandbox{d: d, placement: d.Placement()}
-	if s.placement.ID == "" {
-		s.placement.ID = uuid.Must(uuid.NewV7()).String()
+	p := d.Placement()
+	f, ok := d.(driver.Forker)
+	p.Forkable = ok && f.Workspace() != nil
+	s := handle(p)
+	s.d = d
+	return s
+}
+
+// handle makes what does not depend on the driver.
+func handle(p Placement) *Sandbox {
+	if p.ID == "" {
+		p.ID = uuid.Must(uuid.NewV7()).String()
 	}
-	s.url = s.placement.Backend + ":" + s.placement.Spec.WorkingDir
+	s := &Sandbox{placement: p, url: p.Backend + ":" + p.Spec.WorkingDir}
 	s.life, s.stop = context.WithCancelCause(context.Background())
 	return s
 }
@@ -86,10 +97,20 @@ func (s *Sandbox) String() string { return s.url }
 func (s *Sandbox) Placement() Placement { return s.placement }
 
 // Capabilities says what the sandbox can do.
-func (s *Sandbox) Capabilities() Capabilities { return s.d.Capabilities() }
+func (s *Sandbox) Capabilities() Capabilities {
+	if s.fork != nil {
+		return s.fork.of.Capabilities()
+	}
+	return s.d.Capabilities()
+}
 
 // Policy says what the sandbox enforces.
-func (s *Sandbox) Policy() Policy { return s.d.Policy() }
+func (s *Sandbox) Policy() Policy {
+	if s.fork != nil {
+		return s.fork.of.Policy()
+	}
+	return s.d.Policy()
+}
 
 // Exec runs a command to its end. A command that fails is a [Result], not an error; so
 // is one that ran out of its own Timeout. When ctx ends first, the command and all its
@@ -98,19 +119,19 @@ func (s *Sandbox) Exec(ctx context.Context, c Command) (Result, error) {
 	if (c.Shell == "") == (len(c.Args) == 0) {
 		return Result{}, wrap("exec", "", errors.New("exactly one of Shell and Args must be set"))
 	}
-	return do(s, ctx, "exec", "", func(ctx context.Context) (Result, error) { return s.d.Exec(ctx, c) })
+	return do(s, ctx, "exec", "", func(ctx context.Context, d driver.Sandbox) (Result, error) { return d.Exec(ctx, c) })
 }
 
 // RunCode runs a program text. A language that the sandbox does not have is
 // ErrUnsupported.
 func (s *Sandbox) RunCode(ctx context.Context, c Code) (CodeResult, error) {
-	return do(s, ctx, "run code", c.Language, func(ctx context.Context) (CodeResult, error) { return s.d.RunCode(ctx, c) })
+	return do(s, ctx, "run code", c.Language, func(ctx context.Context, d driver.Sandbox) (CodeResult, error) { return d.RunCode(ctx, c) })
 }
 
 // Canonical returns the name under which tools lock a file: relative to the workspace,
 // with slashes, symbolic links resolved as far as they exist. The root is ".".
 func (s *Sandbox) Canonical(name string) (string, error) {
-	return do(s, context.Background(), "resolve", name, func(context.Context) (string, error) { return s.d.Canonical(name) })
+	return do(s, context.Background(), "resolve", name, func(_ context.Context, d driver.Sandbox) (string, error) { return d.Canonical(name) })
 }
 
 // ReadFile returns a whole regular file.
@@ -122,8 +143,8 @@ func (s *Sandbox) ReadFile(ctx context.Context, name string) ([]byte, error) {
 // ReadRange returns at most max bytes of a regular file from offset on, all if max is
 // negative, and the file's whole size. It never loads more than it returns.
 func (s *Sandbox) ReadRange(ctx context.Context, name string, offset int64, max int) (data []byte, size int64, err error) {
-	data, err = do(s, ctx, "read", name, func(ctx context.Context) (data []byte, err error) {
-		data, size, err = s.d.Read(ctx, name, offset, max)
+	data, err = do(s, ctx, "read", name, func(ctx context.Context, d driver.Sandbox) (data []byte, err error) {
+		data, size, err = d.Read(ctx, name, offset, max)
 		return data, err
 	})
 	return data, size, err
@@ -132,20 +153,20 @@ func (s *Sandbox) ReadRange(ctx context.Context, name string, offset int64, max 
 // WriteFile replaces a file as a whole or not at all, keeps its mode, and makes the
 // folders that are missing. A file that may only be read is [fs.ErrPermission].
 func (s *Sandbox) WriteFile(ctx context.Context, name string, data []byte) error {
-	_, err := do(s, ctx, "write", name, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, s.d.Write(ctx, name, data)
+	_, err := do(s, ctx, "write", name, func(ctx context.Context, d driver.Sandbox) (struct{}, error) {
+		return struct{}{}, d.Write(ctx, name, data)
 	})
 	return err
 }
 
 // List returns the entries of a folder, sorted by name.
 func (s *Sandbox) List(ctx context.Context, name string) ([]Entry, error) {
-	return do(s, ctx, "list", name, func(ctx context.Context) ([]Entry, error) { return s.d.List(ctx, name) })
+	return do(s, ctx, "list", name, func(ctx context.Context, d driver.Sandbox) ([]Entry, error) { return d.List(ctx, name) })
 }
 
 // Stat describes the file that a name leads to, symbolic links followed.
 func (s *Sandbox) Stat(ctx context.Context, name string) (Entry, error) {
-	return do(s, ctx, "stat", name, func(ctx context.Context) (Entry, error) { return s.d.Stat(ctx, name) })
+	return do(s, ctx, "stat", name, func(ctx context.Context, d driver.Sandbox) (Entry, error) { return d.Stat(ctx, name) })
 }
 
 // Exists reports whether a name leads to something.
@@ -160,8 +181,8 @@ func (s *Sandbox) Exists(ctx context.Context, name string) (bool, error) {
 // Remove deletes a file, or a folder with all in it. The workspace itself cannot be
 // removed.
 func (s *Sandbox) Remove(ctx context.Context, name string) error {
-	_, err := do(s, ctx, "remove", name, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, s.d.Remove(ctx, name)
+	_, err := do(s, ctx, "remove", name, func(ctx context.Context, d driver.Sandbox) (struct{}, error) {
+		return struct{}{}, d.Remove(ctx, name)
 	})
 	return err
 }
@@ -216,12 +237,19 @@ func (s *Sandbox) Close() error {
 		return nil
 	}
 	s.closed = true
-	return wrap("close", s.url, s.d.Close())
+	d := s.d
+	if s.fork != nil {
+		d = s.fork.opened
+	}
+	if d == nil {
+		return nil
+	}
+	return wrap("close", s.url, d.Close())
 }
 
 // do runs one operation of an open sandbox under a context that ends when the sandbox
 // closes.
-func do[T any](s *Sandbox, ctx context.Context, op, name string, fn func(context.Context) (T, error)) (T, error) {
+func do[T any](s *Sandbox, ctx context.Context, op, name string, fn func(context.Context, driver.Sandbox) (T, error)) (T, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var none T
@@ -234,7 +262,11 @@ func do[T any](s *Sandbox, ctx context.Context, op, name string, fn func(context
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.life, func() { cancel(ErrClosed) })()
-	out, err := fn(ctx)
+	var out T
+	d, err := s.driver(ctx)
+	if err == nil {
+		out, err = fn(ctx, d)
+	}
 	if err != nil && context.Cause(ctx) == ErrClosed {
 		err = ErrClosed
 	}

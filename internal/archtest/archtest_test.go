@@ -31,9 +31,11 @@ var may = map[string][]string{
 	"llm/offline":   {"llm", "session"},
 
 	"sandbox":             {"sandbox/driver", "workspace"},
-	"sandbox/driver":      {},
-	"sandbox/sandboxtest": {"sandbox", "sandbox/driver"},
-	"sandbox/local":       {"sandbox", "sandbox/driver"},
+	"sandbox/driver":      {"workspace"},
+	"sandbox/sandboxtest": {"sandbox", "sandbox/driver", "workspace"},
+	"sandbox/local":       {"sandbox", "sandbox/driver", "workspace"},
+	"sandbox/docker":      {"sandbox", "sandbox/driver", "workspace"},
+	"sandbox/opensandbox": {"sandbox", "sandbox/driver", "workspace"},
 	"workspace":           {},
 
 	"tool":         {"llm", "session", "sandbox", "effect"},
@@ -60,6 +62,7 @@ var sdks = map[string]string{
 	"github.com/openai/":     "llm/openai",
 	"github.com/anthropics/": "llm/anthropic",
 	"github.com/spf13/":      "internal/cli",
+	"github.com/moby/":       "sandbox/docker",
 	"modernc.org/":           "store/sqlite",
 }
 

@@ -67,6 +67,11 @@ type Placement struct {
 	Level   string `json:"level,omitempty"` // of isolation: "host", ...
 	ID      string `json:"id"`              // of the handle, a UUID
 	Spec    Spec   `json:"spec,omitzero"`
+	// Forkable says that the workspace's files can be kept and forked.
+	Forkable bool `json:"forkable,omitempty"`
+	// Fork is the snapshot that the workspace began with, if it is a fork of the one at
+	// Spec.WorkingDir.
+	Fork SnapshotID `json:"fork,omitempty"`
 }
 
 // Spec is what a sandbox was made of, in OpenRath's terms.

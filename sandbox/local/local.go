@@ -41,6 +41,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/sandbox/driver"
+	"github.com/openrath-go/rath/workspace"
 )
 
 // Options are the settings of a local sandbox.
@@ -53,6 +54,8 @@ type Options struct {
 	// leave out of listings. They need not exist, nor be inside. Commands see them at the
 	// level "host"; "landlock" refuses those that are inside, and "bubblewrap" covers them.
 	Hidden []string
+	// Workspace keeps the snapshots of the directory, and forks it. nil: there are none.
+	Workspace *workspace.Store
 }
 
 // box is the driver.
@@ -64,6 +67,9 @@ type box struct {
 	policy sandbox.Policy
 	getenv func(string) (string, bool)
 	hidden []string // absolute
+	driver.Folder
+	fork  *workspace.Fork // nil: the directory is no fork
+	alias []string        // absolute names that the directory goes by too
 
 	readOnly, writable []place // the workspace is among the writable ones
 
@@ -89,7 +95,7 @@ func open(ctx context.Context, dir string, opts *Options) (*box, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	b := &box{policy: opts.Policy, getenv: opts.Getenv}
+	b := &box{policy: opts.Policy, getenv: opts.Getenv, Folder: driver.Folder{Store: opts.Workspace}}
 	if b.getenv == nil {
 		b.getenv = os.LookupEnv
 	}
@@ -104,6 +110,7 @@ func open(ctx context.Context, dir string, opts *Options) (*box, error) {
 	if b.dir, err = filepath.EvalSymlinks(b.named); err != nil {
 		return nil, &openError{b.named, plain(err)}
 	}
+	b.Folder.Dir = b.dir
 	if b.root, err = os.OpenRoot(b.dir); err != nil {
 		return nil, &openError{b.named, plain(err)}
 	}
@@ -159,7 +166,8 @@ func (b *box) Placement() driver.Placement {
 }
 
 func (b *box) Capabilities() driver.Capabilities {
-	c := driver.Capabilities{Exec: true, Files: true, Languages: b.languages()}
+	keeps := b.Store != nil
+	c := driver.Capabilities{Exec: true, Files: true, Languages: b.languages(), Snapshot: keeps, Fork: keeps}
 	b.cage.capable(&c)
 	return c
 }
@@ -175,5 +183,9 @@ func (b *box) Close() error {
 	b.cage.end()
 	b.counter.close()
 	b.cage.close()
-	return b.root.Close()
+	err := b.root.Close()
+	if b.fork != nil {
+		err = errors.Join(err, b.fork.Close())
+	}
+	return err
 }
