@@ -6,6 +6,7 @@ import (
 
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/tool"
 )
 
 // Event is something that happened in a workflow: one of the types below, or one that
@@ -52,8 +53,9 @@ type (
 	// Result is a tool call's result. Calls that run in parallel finish in any order.
 	Result struct {
 		At
-		Chunk session.Chunk
-		Took  time.Duration
+		Chunk  session.Chunk
+		Took   time.Duration
+		Change tool.Change // what it did to the files of the workspace
 	}
 	// Added is the results of one reply's calls, in the order in which the session has
 	// them.

@@ -21,6 +21,9 @@ func Fingerprint(w Workflow) string {
 		if a, ok := w.(*Agent); ok && !cycle {
 			a.fingerprint(h)
 		}
+		if p, ok := w.(*Parallel); ok && p.Share {
+			fmt.Fprintln(h, "share")
+		}
 		return true
 	})
 	return hex.EncodeToString(h.Sum(nil))

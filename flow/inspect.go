@@ -16,7 +16,8 @@ type Child struct {
 }
 
 // Children returns the workflows that w holds directly in exported fields, slices,
-// arrays and maps, in the order of the fields and of the keys.
+// arrays and maps, in the order of the fields and of the keys. A field that is nil and has
+// the tag `flow:"optional"` holds none.
 func Children(w Workflow) []Child {
 	var c collector
 	v := reflect.ValueOf(w)
@@ -166,9 +167,11 @@ func (c *collector) inside(name string, v reflect.Value) {
 
 func (c *collector) fields(name string, v reflect.Value) {
 	for i := range v.NumField() {
-		if f := v.Type().Field(i); f.IsExported() {
-			c.value(join(name, f.Name), v.Field(i))
+		f := v.Type().Field(i)
+		if !f.IsExported() || f.Tag.Get("flow") == "optional" && v.Field(i).IsZero() {
+			continue
 		}
+		c.value(join(name, f.Name), v.Field(i))
 	}
 }
 

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/tool"
 )
@@ -25,6 +27,7 @@ type loop struct {
 	req     llm.Request
 	content session.Transcript // of the session being made
 	usage   session.Usage
+	marks   []session.Mark // of the workspace
 	prompt  session.Session
 }
 
@@ -131,14 +134,53 @@ func (l *loop) accept(reply llm.Reply, err error) {
 
 // dispatch runs the calls and adds their results.
 func (l *loop) dispatch(ctx context.Context, calls []session.Call) error {
-	d := tool.Dispatch{Tools: l.agent.Tools}
+	d := tool.Dispatch{Tools: l.agent.Tools, Owner: owner(ctx, l.id)}
 	if l.emit != nil {
 		d.Started = func(c session.Call) { l.emit(Call{l.where(), c}) }
-		d.Finished = func(c session.Call, r session.Chunk, took time.Duration) { l.emit(Result{l.where(), r, took}) }
+		d.Finished = func(d tool.Done) { l.emit(Result{l.where(), d.Chunk, d.Took, d.Change}) }
 	}
-	results, err := d.Run(ctx, l.draft(session.Step{}), calls)
+	done, err := d.Run(ctx, l.draft(session.Step{}), calls)
+	results := make([]session.Chunk, len(done))
+	for i, d := range done {
+		results[i] = d.Chunk
+	}
+	begin := l.content.Len()
 	l.add(results)
-	return err
+	return errors.Join(err, l.mark(ctx, begin, done, err))
+}
+
+// mark notes what the files of the workspace were before the calls and after. Of several
+// calls that changed something none may have seen all of it.
+func (l *loop) mark(ctx context.Context, begin int, done []tool.Done, failed error) error {
+	changed := slices.DeleteFunc(done, func(d tool.Done) bool { return d.Change.Before == "" || d.Change.After == "" })
+	if len(changed) == 0 {
+		return nil
+	}
+	if len(l.marks) == 0 {
+		begin = l.in.Len() // nothing was changed since, as far as is known
+	}
+	before, after := changed[0].Change.Before, changed[len(changed)-1].Change.After
+	if len(changed) > 1 && failed == nil {
+		id, err := snapshot(ctx, l.in.Sandbox(), "calls", owner(ctx, l.id))
+		if err != nil {
+			return err
+		}
+		after = cmp.Or(id, after)
+	}
+	if last, _ := l.lastMark(); last != before {
+		l.marks = append(l.marks, session.Mark{Len: begin, Snapshot: before})
+	}
+	if before != after {
+		l.marks = append(l.marks, session.Mark{Len: l.content.Len(), Snapshot: after})
+	}
+	return nil
+}
+
+func (l *loop) lastMark() (sandbox.SnapshotID, bool) {
+	if n := len(l.marks); n > 0 {
+		return l.marks[n-1].Snapshot, true
+	}
+	return l.in.Snapshot()
 }
 
 // interrupt answers calls that nobody runs.
@@ -165,7 +207,7 @@ func (l *loop) draft(step session.Step) session.Session {
 
 // session makes the result: the one node that this Forward adds to the graph.
 func (l *loop) session(err error) session.Session {
-	step := session.Step{Usage: l.usage, Path: l.path, Run: l.runID}
+	step := session.Step{Usage: l.usage, Path: l.path, Run: l.runID, Marks: l.marks}
 	if l.prompt.Len() > 0 {
 		step.Parents = []session.Link{{Session: l.prompt, Role: session.RolePrompt}}
 	}

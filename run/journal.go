@@ -218,6 +218,9 @@ func (j *journal) stop(err error) {
 
 // Knows implements [effect.Journal].
 func (j *journal) Knows(path string, call effect.Call) bool {
+	if j.record.empty() {
+		return false
+	}
 	in, _, err := newIntent(path, call)
 	if err != nil {
 		return false

@@ -103,3 +103,6 @@ func (r *record) left() *store.Effect {
 }
 
 const kindSession = "session"
+
+// empty reports whether nothing is on record.
+func (r *record) empty() bool { return len(r.byKey) == 0 }

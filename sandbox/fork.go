@@ -68,6 +68,19 @@ func (s *Sandbox) Snapshot(ctx context.Context) (*workspace.Snapshot, error) {
 	})
 }
 
+// Keep takes a snapshot and has it kept for an owner, a name such as "runs/7f", until all
+// that this owner keeps is dropped from the store.
+func (s *Sandbox) Keep(ctx context.Context, owner string) (SnapshotID, error) {
+	taken, err := s.Snapshot(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := s.Workspace().Keep(ctx, owner+"/"+string(taken.ID), taken.ID); err != nil {
+		return "", wrap("keep snapshot", s.url, err)
+	}
+	return taken.ID, nil
+}
+
 // Apply merges into the workspace what leads from one snapshot to another, all or nothing:
 // see [workspace.Store.Apply]. It returns the snapshot of what was there before.
 func (s *Sandbox) Apply(ctx context.Context, from, to SnapshotID) (before SnapshotID, err error) {

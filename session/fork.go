@@ -32,5 +32,11 @@ func (s Session) ForkAt(n int) (Session, error) {
 }
 
 // Detach returns a session with the same chunks and placement and no parents: what it
-// came from can be collected.
-func (s Session) Detach() Session { return s.child(OpDetach, s.get().content) }
+// came from can be collected. What the files of its workspace are is kept.
+func (s Session) Detach() Session {
+	out := s.child(OpDetach, s.get().content)
+	if id, ok := s.Snapshot(); ok {
+		out.n.origin = &origin{extras: []Extra{Mark{s.Len(), id}.Extra()}}
+	}
+	return out
+}

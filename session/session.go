@@ -111,6 +111,7 @@ type Step struct {
 	Run     string // the run it belongs to
 	Parents []Link // beside the input
 	Extras  []Extra
+	Marks   []Mark // of the workspace, on the way
 }
 
 // Link names a session as a parent.
@@ -137,8 +138,11 @@ func (s Session) Derive(content Transcript, step Step) Session {
 	if step.Usage != (Usage{}) {
 		out.n.usage = &step.Usage
 	}
-	if step.Path != "" || step.Run != "" || len(step.Extras) > 0 {
+	if step.Path != "" || step.Run != "" || len(step.Extras) > 0 || len(step.Marks) > 0 {
 		out.n.origin = &origin{step.Path, step.Run, slices.Clone(step.Extras)}
+	}
+	for _, m := range step.Marks {
+		out.n.origin.extras = append(out.n.origin.extras, m.Extra())
 	}
 	return out
 }

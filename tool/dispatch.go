@@ -17,15 +17,24 @@ import (
 // Dispatch runs the tool calls of one model reply.
 type Dispatch struct {
 	Tools    Set
-	Started  func(session.Call)                               // called when a call begins, nil: nobody cares
-	Finished func(session.Call, session.Chunk, time.Duration) // called when a call has its result
+	Started  func(session.Call) // called when a call begins, nil: nobody cares
+	Finished func(Done)         // called when a call has its result
+	Owner    string             // who keeps the snapshots around calls: see [sandbox.Sandbox.Keep]; empty: the session
+}
+
+// Done is a call that has been answered.
+type Done struct {
+	Call   session.Call  // as it was approved
+	Chunk  session.Chunk // the tool result
+	Took   time.Duration
+	Change Change
 }
 
 // Run answers every call with one tool result, in the order of the calls. Calls whose
 // locks are disjoint run in parallel, the others in their order. What a tool does
 // wrong becomes a result for the model; the error is an ErrFatal, the approver's, a
 // journal's or the context's, and even then every call has its result.
-func (d *Dispatch) Run(ctx context.Context, s session.Session, calls []session.Call) ([]session.Chunk, error) {
+func (d *Dispatch) Run(ctx context.Context, s session.Session, calls []session.Call) ([]Done, error) {
 	jobs := make([]*job, len(calls))
 	for i, call := range calls {
 		jobs[i] = d.prepare(ctx, s, call)
@@ -33,14 +42,17 @@ func (d *Dispatch) Run(ctx context.Context, s session.Session, calls []session.C
 	if err := approveAll(jobs); err != nil {
 		return interrupted(calls), err
 	}
+	for _, j := range jobs {
+		j.recorded = !j.known && effect.Known(j.ctx, j.effect())
+	}
 	line(jobs, s)
 	return runAll(ctx, jobs)
 }
 
-func interrupted(calls []session.Call) []session.Chunk {
-	out := make([]session.Chunk, len(calls))
+func interrupted(calls []session.Call) []Done {
+	out := make([]Done, len(calls))
 	for i, call := range calls {
-		out[i] = Interrupted(call)
+		out[i] = Done{Call: call, Chunk: Interrupted(call)}
 	}
 	return out
 }
@@ -62,17 +74,26 @@ func line(jobs []*job, s session.Session) {
 	}
 }
 
-// runAll runs the last job here and each other one in a goroutine.
-func runAll(ctx context.Context, jobs []*job) ([]session.Chunk, error) {
-	results := make([]session.Chunk, len(jobs))
+// runAll runs the last job here and each other one in a goroutine. Those on record come
+// first: what they changed is what the others find.
+func runAll(ctx context.Context, jobs []*job) ([]Done, error) {
+	results := make([]Done, len(jobs))
 	errs := make([]error, len(jobs))
-	var wg sync.WaitGroup
+	var live []int
 	for i, j := range jobs {
-		if i == len(jobs)-1 {
+		if j.known || j.recorded {
 			results[i], errs[i] = j.run(j.ctx)
+		} else {
+			live = append(live, i)
+		}
+	}
+	var wg sync.WaitGroup
+	for n, i := range live {
+		if n == len(live)-1 {
+			results[i], errs[i] = jobs[i].run(jobs[i].ctx)
 			break
 		}
-		wg.Go(func() { results[i], errs[i] = j.run(j.ctx) })
+		wg.Go(func() { results[i], errs[i] = jobs[i].run(jobs[i].ctx) })
 	}
 	wg.Wait()
 	return results, cmp.Or(errors.Join(errs...), ctx.Err())

@@ -21,11 +21,12 @@ type job struct {
 	result session.Chunk // known before it runs: the call cannot run
 	known  bool
 
-	place  place
-	before <-chan struct{} // closed when the call before has queued for its locks; nil: there is none
-	queued chan struct{}   // closed when this one has
-	held   *ticket         // nil: it holds nothing
-	failed error           // why it cannot have its locks
+	recorded bool // its result is on record
+	place    place
+	before   <-chan struct{} // closed when the call before has queued for its locks; nil: there is none
+	queued   chan struct{}   // closed when this one has
+	held     *ticket         // nil: it holds nothing
+	failed   error           // why it cannot have its locks
 }
 
 func (j *job) refuse(outcome session.Outcome, f Failure) *job {
@@ -64,7 +65,7 @@ func (j *job) effect() effect.Call {
 // locking reports whether the call may take locks. One whose result is on record does
 // nothing, so it takes none.
 func (j *job) locking() bool {
-	return !j.known && (j.tool.Locks != nil || j.tool.Class != effect.ReadOnly) && !effect.Known(j.ctx, j.effect())
+	return !j.known && !j.recorded && (j.tool.Locks != nil || j.tool.Class != effect.ReadOnly)
 }
 
 // acquire returns when the call holds its locks, if it takes any.
@@ -135,35 +136,46 @@ func (j *job) release() {
 
 // run waits for the locks and performs the call. A call whose turn comes after ctx has
 // ended does not begin.
-func (j *job) run(ctx context.Context) (session.Chunk, error) {
-	call := j.inv.call
+func (j *job) run(ctx context.Context) (Done, error) {
+	done := Done{Call: j.inv.call}
 	if j.known {
 		j.started()
-		j.finished(j.result, 0)
-		return j.result, nil
+		return j.finished(done, j.result), nil
 	}
 	defer j.release()
 	j.failed = j.acquire(ctx)
 	if ctx.Err() != nil {
-		return Interrupted(call), nil // runAll gives ctx's error, once
+		done.Chunk = Interrupted(done.Call)
+		return done, nil // runAll gives ctx's error, once
 	}
 	j.started()
 	begin := time.Now()
-	out, err := effect.Do(ctx, j.effect(), j.perform)
+	live := false
+	out, err := effect.Do(ctx, j.effect(), func(ctx context.Context) (performed, error) {
+		live = true
+		return j.changing(ctx)
+	})
 	switch {
 	case out.settled != nil:
-		out.Chunk = j.tool.chunk(call, *out.settled)
+		out.Chunk = j.tool.chunk(done.Call, *out.settled)
 	case out.Chunk == (session.Chunk{}):
-		out.Chunk = Interrupted(call) // the journal stopped the call
+		out.Chunk = Interrupted(done.Call) // the journal stopped the call
 	}
-	j.finished(out.Chunk, time.Since(begin))
+	if out.Change != nil {
+		done.Change = *out.Change
+	}
+	if sb := j.inv.session.Sandbox(); !live && sb != nil && done.Change.After != "" {
+		sb.Advance(done.Change.After)
+	}
+	done.Took = time.Since(begin)
+	done = j.finished(done, out.Chunk)
 	switch {
 	case err != nil:
-		return out.Chunk, fmt.Errorf("call tool %s: %w", j.tool.Name, err)
+		return done, fmt.Errorf("call tool %s: %w", j.tool.Name, err)
 	case out.Fatal != "":
-		return out.Chunk, fmt.Errorf("call tool %s: %w", j.tool.Name, out.fatal())
+		return done, fmt.Errorf("call tool %s: %w", j.tool.Name, out.fatal())
 	}
-	return out.Chunk, nil
+	return done, nil
 }
 
 func (j *job) started() {
@@ -172,17 +184,20 @@ func (j *job) started() {
 	}
 }
 
-func (j *job) finished(c session.Chunk, took time.Duration) {
+func (j *job) finished(done Done, result session.Chunk) Done {
+	done.Chunk = result
 	if j.d.Finished != nil {
-		j.d.Finished(j.inv.call, c, took)
+		j.d.Finished(done)
 	}
+	return done
 }
 
 // performed is what a journal keeps of a call.
 type performed struct {
-	Chunk session.Chunk `json:"chunk"`
-	Fatal string        `json:"fatal,omitempty"` // the text of an ErrFatal
-	cause error         // the ErrFatal itself, unless this is a record
+	Chunk  session.Chunk `json:"chunk"`
+	Change *Change       `json:"workspace,omitempty"`
+	Fatal  string        `json:"fatal,omitempty"` // the text of an ErrFatal
+	cause  error         // the ErrFatal itself, unless this is a record
 
 	settled *Result // what a person says that the tool gave
 }

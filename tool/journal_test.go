@@ -95,13 +95,13 @@ func TestEveryCallHasAScope(t *testing.T) {
 		if _, err := effect.Now(ctx); err != nil {
 			return nil, err
 		}
-		chunks, err := (&Dispatch{Tools: Set{inner}}).Run(ctx, SessionOf(ctx), calling("inner"))
+		chunks, err := chunksOf((&Dispatch{Tools: Set{inner}}).Run(ctx, SessionOf(ctx), calling("inner")))
 		return chunks[0].Text(), err
 	})
 	outer.Approval = true
 	j := &journal{}
 	ctx := WithApprover(effect.Scope(effect.WithJournal(t.Context(), j), "agent"), AllowAll)
-	chunks, err := (&Dispatch{Tools: Set{outer}}).Run(ctx, session.Session{}, calling("outer", "outer"))
+	chunks, err := chunksOf((&Dispatch{Tools: Set{outer}}).Run(ctx, session.Session{}, calling("outer", "outer")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestRecordedCallsTakeNoLocks(t *testing.T) {
 	file.Locks = func(context.Context, json.RawMessage) ([]Lock, error) { did++; return []Lock{WriteFile("a")}, nil }
 	d := Dispatch{Tools: Set{everything, file}}
 	j := &journal{}
-	first, err := d.Run(effect.WithJournal(t.Context(), j), s, calling("everything", "file"))
+	first, err := chunksOf(d.Run(effect.WithJournal(t.Context(), j), s, calling("everything", "file")))
 	if err != nil || did != 3 {
 		t.Fatalf("did %d things, %v", did, err)
 	}
@@ -146,7 +146,7 @@ func TestRecordedCallsTakeNoLocks(t *testing.T) {
 	defer shared.release(held)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	again, err := d.Run(effect.WithJournal(ctx, &journal{known: j.gave}), s, calling("everything", "file"))
+	again, err := chunksOf(d.Run(effect.WithJournal(ctx, &journal{known: j.gave}), s, calling("everything", "file")))
 	if diff := cmp.Diff(texts(first), texts(again)); diff != "" || err != nil || did != 3 {
 		t.Errorf("did %d things, %v\n%s", did, err, diff)
 	}
@@ -161,7 +161,7 @@ func TestSettledCalls(t *testing.T) {
 		`"a text too long"`: "a text t\n[... 7 bytes cut ...]",
 	} {
 		j := &journal{known: map[string]effect.Outcome{"work:c0 tool work": {Value: json.RawMessage(value), Settled: true}}}
-		chunks, err := (&Dispatch{Tools: Set{work}}).Run(effect.WithJournal(t.Context(), j), session.Session{}, calling("work"))
+		chunks, err := chunksOf((&Dispatch{Tools: Set{work}}).Run(effect.WithJournal(t.Context(), j), session.Session{}, calling("work")))
 		if got := texts(chunks)[0]; err != nil || got != "ok "+want || chunks[0].Answer().CallID != "c0" {
 			t.Errorf("%s became %q, %v", value, got, err)
 		}
@@ -184,7 +184,7 @@ func TestAskedLetsTheNextQuestionBePut(t *testing.T) {
 				time.Sleep(time.Second)
 				return Decision{Allow: call.ID != "c1", Reason: "no"}, nil
 			})
-			chunks, err := (&Dispatch{Tools: Set{work}}).Run(ctx, session.Session{}, calling("work", "work", "work"))
+			chunks, err := chunksOf((&Dispatch{Tools: Set{work}}).Run(ctx, session.Session{}, calling("work", "work", "work")))
 			want := map[string]time.Duration{"c0": 0, "c1": time.Second, "c2": 2 * time.Second}
 			if puts {
 				want = map[string]time.Duration{"c0": 0, "c1": 0, "c2": 0}
@@ -221,7 +221,7 @@ func TestApproversErrorStops(t *testing.T) {
 				time.Sleep(time.Second)
 				return Decision{Allow: true}, nil
 			})
-			chunks, err := (&Dispatch{Tools: Set{work}}).Run(ctx, session.Session{}, calling("work", "work", "work", "work"))
+			chunks, err := chunksOf((&Dispatch{Tools: Set{work}}).Run(ctx, session.Session{}, calling("work", "work", "work", "work")))
 			if diff := cmp.Diff([]string{"c0", "c1"}, asked); diff != "" || !errors.Is(err, broken) {
 				t.Errorf("%v\n%s", err, diff)
 			}
@@ -246,7 +246,7 @@ func TestRecordedApprovalsStand(t *testing.T) {
 		return decisions[call.ID], nil
 	})
 	calls := calling("work", "work", "work")
-	first, err := d.Run(ctx, session.Session{}, calls)
+	first, err := chunksOf(d.Run(ctx, session.Session{}, calls))
 	if err != nil || texts(first)[1] != "ok edited" {
 		t.Fatal(texts(first), err)
 	}
@@ -262,7 +262,7 @@ func TestRecordedApprovalsStand(t *testing.T) {
 		"an approver": func(ctx context.Context) context.Context { return WithApprover(ctx, never) },
 		"an asker":    func(ctx context.Context) context.Context { return WithAsker(ctx, never) },
 	} {
-		again, err := d.Run(with(effect.WithJournal(t.Context(), &journal{known: j.gave})), session.Session{}, calls)
+		again, err := chunksOf(d.Run(with(effect.WithJournal(t.Context(), &journal{known: j.gave})), session.Session{}, calls))
 		if diff := cmp.Diff(texts(first), texts(again)); diff != "" || err != nil {
 			t.Errorf("with %s there: %v\n%s", name, err, diff)
 		}
@@ -295,7 +295,7 @@ func TestAsker(t *testing.T) {
 		if test.approver {
 			ctx = WithApprover(ctx, note("approver"))
 		}
-		chunks, err := (&Dispatch{Tools: Set{free, guarded, look}}).Run(ctx, session.Session{}, calling("free", "guarded", "look"))
+		chunks, err := chunksOf((&Dispatch{Tools: Set{free, guarded, look}}).Run(ctx, session.Session{}, calling("free", "guarded", "look")))
 		if diff := cmp.Diff([]string{"ok ran", "ok ran", "ok ran"}, texts(chunks)); diff != "" || err != nil {
 			t.Errorf("%v\n%s", err, diff)
 		}

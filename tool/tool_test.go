@@ -46,7 +46,7 @@ func run(t testing.TB, tools Set, calls ...session.Call) ([]session.Chunk, error
 		calls[i].ID = fmt.Sprint("c", i)
 	}
 	d := Dispatch{Tools: tools}
-	chunks, err := d.Run(t.Context(), session.Session{}, calls)
+	chunks, err := chunksOf(d.Run(t.Context(), session.Session{}, calls))
 	if len(chunks) != len(calls) {
 		t.Fatalf("%d results for %d calls", len(chunks), len(calls))
 	}
@@ -141,7 +141,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		chunks, err = (&Dispatch{Tools: Set{slow}}).Run(ctx, session.Session{}, []session.Call{{ID: "c", Name: "f", Arguments: `{"text":""}`}})
+		chunks, err = chunksOf((&Dispatch{Tools: Set{slow}}).Run(ctx, session.Session{}, []session.Call{{ID: "c", Name: "f", Arguments: `{"text":""}`}}))
 		if !errors.Is(err, context.Canceled) || chunks[0].Answer().Outcome != session.Interrupted {
 			t.Errorf("%s, %v", chunks[0].Text(), err)
 		}
@@ -160,7 +160,7 @@ func TestApproval(t *testing.T) {
 		if a != nil {
 			ctx = WithApprover(ctx, a)
 		}
-		chunks, err := d.Run(ctx, session.Session{}, []session.Call{{ID: "c", Name: name, Arguments: `{"text":"a"}`}})
+		chunks, err := chunksOf(d.Run(ctx, session.Session{}, []session.Call{{ID: "c", Name: name, Arguments: `{"text":"a"}`}}))
 		return chunks[0], err
 	}
 	if c, err := ask(nil, "change"); err != nil || ran != "a" {
@@ -368,13 +368,13 @@ func TestNestedCallsDoNotDeadlock(t *testing.T) {
 	defer sb.Close()
 	inner := New("inner", "", func(context.Context, input) (string, error) { return "deep", nil })
 	outer := New("outer", "", func(ctx context.Context, _ input) (string, error) {
-		chunks, err := (&Dispatch{Tools: Set{inner}}).Run(ctx, SessionOf(ctx), []session.Call{{ID: "i", Name: "inner", Arguments: `{"text":""}`}})
+		chunks, err := chunksOf((&Dispatch{Tools: Set{inner}}).Run(ctx, SessionOf(ctx), []session.Call{{ID: "i", Name: "inner", Arguments: `{"text":""}`}}))
 		return chunks[0].Text(), err
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	calls := []session.Call{{ID: "a", Name: "outer", Arguments: `{"text":""}`}, {ID: "b", Name: "outer", Arguments: `{"text":""}`}}
-	chunks, err := (&Dispatch{Tools: Set{outer}}).Run(ctx, session.FromUser("x").To(sb), calls)
+	chunks, err := chunksOf((&Dispatch{Tools: Set{outer}}).Run(ctx, session.FromUser("x").To(sb), calls))
 	if err != nil || chunks[0].Text() != "deep" || chunks[1].Text() != "deep" {
 		t.Errorf("%v", err)
 	}
@@ -387,7 +387,7 @@ func nest(locks []Lock, inner ...*Tool) *Tool {
 		for _, t := range inner {
 			calls = append(calls, call(t.Name, `{"text":""}`))
 		}
-		chunks, err := (&Dispatch{Tools: inner}).Run(ctx, SessionOf(ctx), calls)
+		chunks, err := chunksOf((&Dispatch{Tools: inner}).Run(ctx, SessionOf(ctx), calls))
 		var texts []string
 		for _, c := range chunks {
 			texts = append(texts, c.Text())
@@ -427,7 +427,7 @@ func TestNestedCallsAreRefused(t *testing.T) {
 	defer sb.Close()
 	inner := New("inner", "", func(context.Context, input) (string, error) { return "ran", nil })
 	d := Dispatch{Tools: Set{nest([]Lock{WriteFile("a")}, inner)}}
-	chunks, err := d.Run(t.Context(), session.FromUser("x").To(sb), []session.Call{call("outer", `{"text":""}`)})
+	chunks, err := chunksOf(d.Run(t.Context(), session.FromUser("x").To(sb), []session.Call{call("outer", `{"text":""}`)}))
 	if err != nil || !strings.Contains(chunks[0].Text(), errWidens.Error()) {
 		t.Errorf("%s, %v", chunks[0].Text(), err)
 	}
@@ -450,7 +450,7 @@ func TestPanics(t *testing.T) {
 		}
 		return Decision{Allow: true}, nil
 	})
-	chunks, err = (&Dispatch{Tools: Set{good, bad}}).Run(ctx, session.Session{}, calls)
+	chunks, err = chunksOf((&Dispatch{Tools: Set{good, bad}}).Run(ctx, session.Session{}, calls))
 	if want := `{"ok":false,"error_kind":"tool_denied","message":"bad was not allowed to run","detail":"the approver panicked: ouch"}`; err != nil ||
 		chunks[0].Text() != want || chunks[0].Answer().Outcome != session.Denied || chunks[1].Text() != "ran" {
 		t.Errorf("%s, %s, %v", chunks[0].Text(), chunks[1].Text(), err)
@@ -471,7 +471,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 			return "done", nil
 		})
 		calls := []session.Call{call("slow", `{"text":""}`), call("slow", `{"text":""}`), call("slow", `{"text":""}`)}
-		chunks, err := (&Dispatch{Tools: Set{slow}}).Run(ctx, session.Session{}, calls)
+		chunks, err := chunksOf((&Dispatch{Tools: Set{slow}}).Run(ctx, session.Session{}, calls))
 		if err != context.Canceled || began != 1 || chunks[0].Text() != "done" {
 			t.Errorf("%d began, %q, %v", began, chunks[0].Text(), err)
 		}
@@ -492,7 +492,7 @@ func TestTimeoutOfTheOuterCall(t *testing.T) {
 			return nil, ctx.Err()
 		})
 		outer := New("outer", "", func(ctx context.Context, _ input) (string, error) {
-			chunks, err := (&Dispatch{Tools: Set{inner}}).Run(ctx, SessionOf(ctx), []session.Call{call("inner", `{"text":""}`)})
+			chunks, err := chunksOf((&Dispatch{Tools: Set{inner}}).Run(ctx, SessionOf(ctx), []session.Call{call("inner", `{"text":""}`)}))
 			inside = chunks[0].Answer().Outcome
 			return "", err
 		})
@@ -543,6 +543,14 @@ func ExampleNew() {
 	add.Class = effect.ReadOnly
 	d := Dispatch{Tools: Set{add}}
 	results, err := d.Run(context.Background(), session.Session{}, []session.Call{{ID: "1", Name: "add", Arguments: `{"a":2,"b":3}`}})
-	fmt.Println(results[0].Text(), err)
+	fmt.Println(results[0].Chunk.Text(), err)
 	// Output: 5 <nil>
+}
+
+func chunksOf(done []Done, err error) ([]session.Chunk, error) {
+	var out []session.Chunk
+	for _, d := range done {
+		out = append(out, d.Chunk)
+	}
+	return out, err
 }

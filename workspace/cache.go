@@ -64,7 +64,8 @@ func (c *cache) lookup(path string, mode uint32, s stat) (oid, bool) {
 
 // cachePath is the file of a directory's cache. What is taken is part of its name.
 func (s *Store) cachePath(dir string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%v", dir, s.options))
+	o := s.options
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %v %v", dir, o.Exclude, o.Ignored, o.Unreadable))
 	return s.own("cache", hex.EncodeToString(sum[:16]))
 }
 

@@ -16,6 +16,7 @@ var (
 	ErrNotEmpty = errors.New("the directory is not empty")
 	ErrNoFork   = errors.New("no allowed way to fork works here")
 	ErrBlocked  = errors.New("something that is no part of the snapshot is in the way")
+	ErrTooLarge = errors.New("the directory is too large")
 )
 
 // Error says what was attempted, and on what.
@@ -47,6 +48,8 @@ func (e *Error) Hint() string {
 		return "allow copies, or run where overlayfs can be mounted"
 	case errors.Is(e.Err, ErrBlocked):
 		return "move away what is there; ignored and special files are not removed"
+	case errors.Is(e.Err, ErrTooLarge):
+		return "work in a smaller directory, or have .gitignore or the store's options leave out what need not be kept"
 	case errors.Is(e.Err, syscall.ENOSPC):
 		return "the disk is full; nothing was changed that cannot be done again"
 	case errors.Is(e.Err, fs.ErrPermission):

@@ -32,6 +32,7 @@ type Conflict struct {
 	Kind               ConflictKind
 	Base, Ours, Theirs Entry  // the zero value: nothing there
 	At                 string // where the merged snapshot has it, if Path is taken by something else
+	Branch             int    // whose Theirs is: the number that MergeAll has of it; 0 in other merges
 }
 
 // MergeOptions say how snapshots are merged.

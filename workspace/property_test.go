@@ -225,7 +225,7 @@ func TestMergeCommutes(t *testing.T) {
 }
 
 // nothingLost: what a side wrote is in the merge, or was merged further, or is in conflict.
-func nothingLost(t *rapid.T, base, ours, theirs, merged model, conflicts []workspace.Conflict) {
+func nothingLost(t interface{ Fatalf(string, ...any) }, base, ours, theirs, merged model, conflicts []workspace.Conflict) {
 	inConflict := make(map[string]bool)
 	for _, c := range conflicts {
 		inConflict[c.Path] = true

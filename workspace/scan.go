@@ -35,21 +35,31 @@ type scan struct {
 	options  Options
 	old      *cache
 	excluded map[string]bool
-	stale    []string // files to be read
-	temps    []string
+	workers  *errgroup.Group
 
 	mu       sync.Mutex
 	found    map[string]cached
+	stale    []string // files to be read
+	size     size     // of all that was found
+	temps    []string
 	changed  bool // from the snapshot that the cache was left by
 	fresh    int  // files that were read
 	skipped  []Skipped
 	unstable []string
 }
 
-// newScan finds out what is there.
+// newScan finds out what is there, looking into several directories at a time.
 func (s *Store) newScan(ctx context.Context, root *os.Root, dir string, old *cache) (*scan, error) {
-	sc := &scan{ctx: ctx, options: s.options, old: old, excluded: s.excluded(dir), found: make(map[string]cached, len(old.entries))}
-	return sc, sc.dir(root, "", nil)
+	sc := &scan{options: s.options, old: old, excluded: s.excluded(dir), found: make(map[string]cached, len(old.entries))}
+	sc.workers, sc.ctx = errgroup.WithContext(ctx)
+	sc.workers.SetLimit(runtime.GOMAXPROCS(0))
+	sc.workers.Go(func() error { return sc.dir(root, "", nil) })
+	err := sc.workers.Wait()
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	sc.ctx = ctx
+	return sc, err
 }
 
 // block is how many files a worker takes at a time.
@@ -105,7 +115,7 @@ func (s *scan) dir(r *os.Root, dir string, ig ignores) error {
 			continue
 		}
 		if strings.HasPrefix(name, tempPrefix) {
-			s.temps = append(s.temps, p)
+			s.temp(p)
 			continue
 		}
 		if err := s.retry(r, name, p, ig); err != nil {
@@ -131,7 +141,7 @@ func (s *scan) retry(r *os.Root, name, p string, ig ignores) (err error) {
 func (s *scan) excuse(p string, err error) error {
 	var final *entryError
 	switch {
-	case err == nil, errors.As(err, &final):
+	case err == nil, errors.As(err, &final), errors.Is(err, ErrTooLarge), s.ctx.Err() != nil:
 		return err
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -157,6 +167,12 @@ func (s *scan) skip(what Skipped) {
 	s.skipped = append(s.skipped, what)
 }
 
+func (s *scan) temp(p string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.temps = append(s.temps, p)
+}
+
 func (s *scan) visit(r *os.Root, name, p string, ig ignores) error {
 	info, err := r.Lstat(name)
 	if err != nil {
@@ -169,25 +185,33 @@ func (s *scan) visit(r *os.Root, name, p string, ig ignores) error {
 	case fs.ModeDir:
 		return s.enter(r, name, p, info, ig)
 	case 0:
-		s.content(p, modeOf(info, typeFile, plainFile), info)
-		return nil
+		return s.content(p, modeOf(info, typeFile, plainFile), info)
 	case fs.ModeSymlink:
-		s.content(p, typeLink, info)
-		return nil
+		return s.content(p, typeLink, info)
 	}
 	s.skip(Skipped{Path: p, Mode: info.Mode()})
 	return nil
 }
 
-// enter scans a directory below.
+// enter scans a directory below, beside this one if a worker is free.
 func (s *scan) enter(r *os.Root, name, p string, info fs.FileInfo, ig ignores) error {
 	sub, err := openDir(r, name)
 	if err != nil {
 		return err
 	}
-	defer sub.Close()
+	if err := s.account(p, 0); err != nil {
+		sub.Close()
+		return err
+	}
 	s.add(p, cached{entry: entry{mode: modeOf(info, typeDir, plainDir)}}, false)
-	return s.dir(sub, p, ig)
+	below := func() error {
+		defer sub.Close()
+		return s.excuse(p, s.dir(sub, p, ig))
+	}
+	if s.workers.TryGo(below) {
+		return nil
+	}
+	return below()
 }
 
 // add notes an entry and whether it was read to know it.
@@ -203,6 +227,17 @@ func (s *scan) add(p string, c cached, read bool) {
 	}
 }
 
+// account counts what is found, and stops the scan where it is too much.
+func (s *scan) account(p string, bytes int64) error {
+	if s.options.MaxFiles == 0 && s.options.MaxBytes == 0 {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.size.add(p, bytes)
+	return s.size.check(s.options)
+}
+
 func modeOf(info fs.FileInfo, kind, plain uint32) uint32 {
 	if permissions == 0 {
 		return plain
@@ -211,13 +246,19 @@ func modeOf(info fs.FileInfo, kind, plain uint32) uint32 {
 }
 
 // content notes a file or link, as known or to be read.
-func (s *scan) content(p string, mode uint32, info fs.FileInfo) {
+func (s *scan) content(p string, mode uint32, info fs.FileInfo) error {
+	if err := s.account(p, info.Size()); err != nil {
+		return err
+	}
 	st := statOf(info)
 	if id, ok := s.old.lookup(p, mode, st); ok {
 		s.add(p, cached{entry{mode, id}, st}, false)
-		return
+		return nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.stale = append(s.stale, p)
+	return nil
 }
 
 // fileReader reads files and links into objects. Each worker has one.

@@ -39,6 +39,11 @@ type Options struct {
 	Ignored bool
 	// Unreadable leaves out, and reports, what may not be read, instead of failing.
 	Unreadable bool
+	// MaxFiles and MaxBytes are how many files, links and directories, and how many bytes
+	// of them, a directory may have at most. One with more is refused with [ErrTooLarge], as
+	// soon as that is seen and before anything of it is kept. 0: no bound.
+	MaxFiles int
+	MaxBytes int64
 }
 
 // Store keeps snapshots. It holds nothing open, so there is nothing to close.

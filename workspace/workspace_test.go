@@ -263,7 +263,7 @@ func TestApplyRefusesConflicts(t *testing.T) {
 	}
 }
 
-// TestManyBranches merges sixteen parallel branches one after another.
+// TestManyBranches merges what sixteen parallel branches did to one file.
 func TestManyBranches(t *testing.T) {
 	ctx := context.Background()
 	s, dir := openStore(t, nil), t.TempDir()
@@ -294,16 +294,12 @@ func TestManyBranches(t *testing.T) {
 		})
 	}
 	must(t, g.Wait())
-	joined := ids[0]
-	for _, id := range ids[1:] {
-		m, err := s.Merge(ctx, base, joined, id, nil)
-		must(t, err)
-		if len(m.Conflicts) > 0 {
-			t.Fatalf("conflicts: %+v", m.Conflicts)
-		}
-		joined = m.ID
+	m, err := s.MergeAll(ctx, base, ids, nil)
+	must(t, err)
+	if len(m.Conflicts) > 0 {
+		t.Fatalf("conflicts: %+v", m.Conflicts)
 	}
-	got := contents(t, s, joined)
+	got := contents(t, s, m.ID)
 	for i := range branches {
 		if got[numbered(i)].Content != numbered(i) || !strings.Contains(got["shared"].Content, fmt.Sprintf("branch %d\n", i)) {
 			t.Errorf("branch %d is lost", i)

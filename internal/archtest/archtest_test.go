@@ -33,15 +33,16 @@ var may = map[string][]string{
 	"sandbox":             {"sandbox/driver", "workspace"},
 	"sandbox/driver":      {"workspace"},
 	"sandbox/sandboxtest": {"sandbox", "sandbox/driver", "workspace"},
-	"sandbox/local":       {"sandbox", "sandbox/driver", "workspace"},
-	"sandbox/docker":      {"sandbox", "sandbox/driver", "workspace"},
-	"sandbox/opensandbox": {"sandbox", "sandbox/driver", "workspace"},
+	"sandbox/local":       {"sandbox", "sandbox/driver", "sandbox/internal/code", "sandbox/internal/output", "workspace"},
+	"sandbox/docker":      {"sandbox", "sandbox/driver", "sandbox/internal/code", "sandbox/internal/output", "workspace"},
+	"sandbox/opensandbox": {"sandbox", "sandbox/driver", "sandbox/internal/code", "sandbox/internal/output", "workspace"},
+	"sandbox/registry":    {"sandbox", "sandbox/driver"},
 	"workspace":           {},
 
 	"tool":         {"llm", "session", "sandbox", "effect"},
 	"tool/builtin": {"tool", "sandbox", "session", "effect"},
 
-	"flow":        {"tool", "llm", "memory", "session", "effect", "sandbox"},
+	"flow":        {"tool", "llm", "memory", "session", "effect", "sandbox", "workspace"},
 	"run":         {"flow", "store", "effect", "session"},
 	"evidence":    {"graph", "store", "session"},
 	"store/jsonl": {"session", "sandbox"}, // sandbox for its portable types, as session has

@@ -28,7 +28,7 @@ func do(t testing.TB, dir, name, arguments string) (string, session.Outcome) {
 	}
 	defer sb.Close()
 	d := tool.Dispatch{Tools: builtin.All()}
-	chunks, err := d.Run(t.Context(), session.Session{}.To(sb), []session.Call{{ID: "c", Name: name, Arguments: arguments}})
+	chunks, err := chunksOf(d.Run(t.Context(), session.Session{}.To(sb), []session.Call{{ID: "c", Name: name, Arguments: arguments}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestCallsFollowLinks(t *testing.T) {
 		calls = append(calls, session.Call{Name: "edit_workspace_file", Arguments: fmt.Sprintf(`{"path":%q,"old":"%d","new":"%d"}`, name, i, i+1)})
 	}
 	d := tool.Dispatch{Tools: builtin.All()}
-	chunks, err := d.Run(t.Context(), session.Session{}.To(sb), calls)
+	chunks, err := chunksOf(d.Run(t.Context(), session.Session{}.To(sb), calls))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestManyFiles(t *testing.T) {
 
 func TestWithoutSandbox(t *testing.T) {
 	d := tool.Dispatch{Tools: builtin.All()}
-	chunks, err := d.Run(t.Context(), session.Session{}, []session.Call{{ID: "c", Name: "read_workspace_file", Arguments: `{"path":"x"}`}})
+	chunks, err := chunksOf(d.Run(t.Context(), session.Session{}, []session.Call{{ID: "c", Name: "read_workspace_file", Arguments: `{"path":"x"}`}}))
 	if err != nil || !strings.Contains(chunks[0].Text(), "not placed on a sandbox") {
 		t.Errorf("%s, %v", chunks[0].Text(), err)
 	}
@@ -265,6 +265,14 @@ func ExampleReadOnly() {
 	defer sb.Close()
 	d := tool.Dispatch{Tools: builtin.ReadOnly()}
 	results, err := d.Run(context.Background(), session.Session{}.To(sb), []session.Call{{ID: "1", Name: "read_workspace_file", Arguments: `{"path":"a.txt"}`}})
-	fmt.Println(results[0].Text(), err)
+	fmt.Println(results[0].Chunk.Text(), err)
 	// Output: {"data":"hello"} <nil>
+}
+
+func chunksOf(done []tool.Done, err error) ([]session.Chunk, error) {
+	var out []session.Chunk
+	for _, d := range done {
+		out = append(out, d.Chunk)
+	}
+	return out, err
 }

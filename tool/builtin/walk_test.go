@@ -49,7 +49,7 @@ func TestUnreadable(t *testing.T) {
 		{"search_workspace", `{"pattern":"hit"}`, `{"matches":[{"path":"open","line":1,"text":"hit"}],"skipped":["closed","shut"]}`},
 		{"search_workspace", `{"pattern":"hit","path":"closed"}`, `{"ok":false,"error_kind":"permission_denied","message":"list closed: permission denied"}`},
 	} {
-		chunks, err := d.Run(t.Context(), s, []session.Call{{ID: "c", Name: test.name, Arguments: test.args}})
+		chunks, err := chunksOf(d.Run(t.Context(), s, []session.Call{{ID: "c", Name: test.name, Arguments: test.args}}))
 		if got := chunks[0].Text(); err != nil || got != test.want {
 			t.Errorf("%s %s: %v\n got %s\nwant %s", test.name, test.args, err, got, test.want)
 		}
