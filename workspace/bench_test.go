@@ -88,6 +88,9 @@ func BenchmarkSnapshotOneChanged(b *testing.B) {
 func BenchmarkFork(b *testing.B) {
 	for _, method := range []workspace.Method{workspace.Overlay, workspace.Reflink, workspace.Copy} {
 		b.Run(string(method), func(b *testing.B) {
+			if method == workspace.Reflink && os.Getuid() == 0 {
+				b.Setenv("TMPDIR", mountFile(b, "btrfs"))
+			}
 			eachSize(b, func(b *testing.B, dir string, files int) {
 				if method == workspace.Copy && files > 10_000 {
 					b.Skip("it takes as long as it has files")
@@ -125,4 +128,57 @@ func BenchmarkDiff(b *testing.B) {
 			must(b, err)
 		}
 	})
+}
+
+// BenchmarkKeep keeps a snapshot under names as a run does, beside a thousand others, half
+// of which git has packed.
+func BenchmarkKeep(b *testing.B) {
+	ctx := context.Background()
+	gitDir, dir := b.TempDir(), b.TempDir()
+	s, err := workspace.Open(ctx, gitDir, nil)
+	must(b, err)
+	id := of("f", "f").written(b, s, dir)
+	for i := range 1000 {
+		must(b, s.Keep(ctx, fmt.Sprintf("runs/%d/before", i), id))
+		if i == 500 {
+			_, err := s.GC(ctx, nil)
+			must(b, err)
+		}
+	}
+	n := 0
+	b.Run("keep", func(b *testing.B) {
+		for b.Loop() {
+			n++
+			must(b, s.Keep(ctx, fmt.Sprintf("runs/now/%d", n), id))
+		}
+	})
+	b.Run("drop", func(b *testing.B) {
+		for b.Loop() {
+			must(b, s.Drop(ctx, fmt.Sprintf("runs/now/%d", n)))
+			n--
+		}
+	})
+	b.Run("kept", func(b *testing.B) {
+		for b.Loop() {
+			_, err := s.Kept(ctx, "runs")
+			must(b, err)
+		}
+	})
+}
+
+// BenchmarkMergeAll merges sixteen branches of 2,000 files that changed one each.
+func BenchmarkMergeAll(b *testing.B) {
+	ctx := context.Background()
+	s, dir := openStore(b, nil), b.TempDir()
+	makeFiles(b, dir, sizes[0])
+	base := snapshot(b, s, dir)
+	var branches []workspace.ID
+	for i := range 16 {
+		must(b, os.WriteFile(filepath.Join(dir, fmt.Sprintf("new%d", i)), []byte("new"), 0o644))
+		branches = append(branches, snapshot(b, s, dir))
+	}
+	for b.Loop() {
+		_, err := s.MergeAll(ctx, base, branches, nil)
+		must(b, err)
+	}
 }

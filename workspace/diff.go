@@ -70,11 +70,7 @@ func (s *Store) diff(ctx context.Context, a, b ID) ([]Change, error) {
 	}
 	r := s.reader(ctx)
 	defer r.close()
-	from, err := r.tree(a)
-	if err != nil {
-		return nil, err
-	}
-	to, err := r.tree(b)
+	from, to, err := r.differing(a, b)
 	if err != nil {
 		return nil, err
 	}
@@ -242,26 +238,30 @@ func (s *Store) patch(ctx context.Context, w io.Writer, a, b ID, options *PatchO
 	return s.git.run(ctx, s.git.command(ctx, append(args, filesOf(a), filesOf(b))...), nil, w)
 }
 
+// String is a change as people read it: what happened to what, and how many lines of it.
+func (c Change) String() string {
+	name := strconv.Quote(c.Path)
+	if name[1:len(name)-1] == c.Path {
+		name = c.Path
+	}
+	if c.From != "" {
+		name = strconv.Quote(c.From) + " -> " + strconv.Quote(c.Path)
+	}
+	switch {
+	case c.Binary:
+		return fmt.Sprintf("%-8s %s (binary)", c.Kind, name)
+	case c.Insertions+c.Deletions > 0:
+		return fmt.Sprintf("%-8s %s (+%d -%d)", c.Kind, name, c.Insertions, c.Deletions)
+	}
+	return fmt.Sprintf("%-8s %s", c.Kind, name)
+}
+
 // Stat writes changes as people read them, a line each and a sum.
 func Stat(w io.Writer, changes []Change) error {
 	var b bytes.Buffer
 	var more, less int
 	for _, c := range changes {
-		name := strconv.Quote(c.Path)
-		if name[1:len(name)-1] == c.Path {
-			name = c.Path
-		}
-		if c.From != "" {
-			name = strconv.Quote(c.From) + " -> " + strconv.Quote(c.Path)
-		}
-		switch {
-		case c.Binary:
-			fmt.Fprintf(&b, "%-8s %s (binary)\n", c.Kind, name)
-		case c.Insertions+c.Deletions > 0:
-			fmt.Fprintf(&b, "%-8s %s (+%d -%d)\n", c.Kind, name, c.Insertions, c.Deletions)
-		default:
-			fmt.Fprintf(&b, "%-8s %s\n", c.Kind, name)
-		}
+		fmt.Fprintln(&b, c)
 		more, less = more+c.Insertions, less+c.Deletions
 	}
 	fmt.Fprintf(&b, "%d changed, %d insertions(+), %d deletions(-)\n", len(changes), more, less)

@@ -40,6 +40,8 @@ func (e *Error) Hint() string {
 	switch {
 	case errors.Is(e.Err, ErrNoGit), errors.Is(e.Err, ErrOldGit):
 		return "install git 2.39 or later"
+	case errors.Is(e.Err, ErrCorrupt):
+		return "drop the names of snapshots that are damaged; new ones will be whole"
 	case errors.Is(e.Err, ErrUnknown):
 		return "snapshots that nothing keeps are removed after a while"
 	case errors.Is(e.Err, ErrNotEmpty):

@@ -78,7 +78,7 @@ func (s *Store) fork(ctx context.Context, id ID, o ForkOptions) (f *Fork, err er
 	if dir == "" {
 		dir = filepath.Join(sl.dir, "files")
 	}
-	if err := sl.claim(dir, id); err != nil {
+	if err := sl.claim(s, dir, id); err != nil {
 		return nil, err
 	}
 	f = &Fork{ID: id, Dir: sl.Dir, store: s, slot: sl}
@@ -98,18 +98,26 @@ func (s *Store) fork(ctx context.Context, id ID, o ForkOptions) (f *Fork, err er
 // populate fills a fork by its method.
 func (s *Store) populate(ctx context.Context, f *Fork) error {
 	f.slot.Method = f.Method
-	switch f.Method {
-	case Overlay:
+	if f.Method == Overlay {
 		return s.overlay(ctx, f)
-	case Reflink:
-		return s.reflink(ctx, f)
-	case Copy:
-		if err := f.slot.save(); err != nil {
-			return err
-		}
-		return s.fill(ctx, f.ID, f.Dir, nil)
 	}
-	return fmt.Errorf("no such method: %q", f.Method)
+	if err := f.slot.save(s); err != nil {
+		return err
+	}
+	var err error
+	switch f.Method {
+	case Reflink:
+		err = s.reflink(ctx, f)
+	case Copy:
+		err = s.fill(ctx, f.ID, f.Dir, nil)
+	default:
+		err = fmt.Errorf("no such method: %q", f.Method)
+	}
+	if err != nil {
+		return err
+	}
+	f.slot.Filled = true
+	return f.slot.save(s)
 }
 
 // fill writes a snapshot into an empty directory, and leaves a cache for its snapshots.
@@ -200,9 +208,6 @@ func (s *Store) reflink(ctx context.Context, f *Fork) error {
 	if err != nil {
 		return err
 	}
-	if err := f.slot.save(); err != nil {
-		return err
-	}
 	from, err := os.OpenRoot(layer)
 	if err != nil {
 		return err
@@ -258,6 +263,8 @@ func (f *Fork) Close() error {
 		release, err := f.store.use(context.Background())
 		if err == nil {
 			defer release()
+			f.slot.Closed = true
+			_ = f.slot.save(f.store) // should this be killed before it ends
 			err = f.slot.remove(f.store)
 		}
 		f.err = wrap("close fork", f.Dir, err)

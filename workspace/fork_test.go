@@ -3,8 +3,11 @@ package workspace_test
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -67,6 +70,10 @@ func TestForkIsolates(t *testing.T) {
 					rt.Fatalf("%s changed with a fork (-want +got):\n%s", name, d)
 				}
 			}
+			b.write(t, dir)
+			if d := diffModels(a, readModel(t, other.Dir)); d != "" {
+				rt.Fatalf("a fork changed with the directory (-want +got):\n%s", d)
+			}
 			next, err := s.Fork(context.Background(), second, options)
 			must(t, err)
 			defer next.Close()
@@ -79,6 +86,72 @@ func TestForkIsolates(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestForkChangedInPlace changes forks as programs do, where overlays have notes to take:
+// renames of directories, appended lines, permissions, further names.
+func TestForkChangedInPlace(t *testing.T) {
+	eachMethod(t, func(t *testing.T, method workspace.Method) {
+		s, dir := openStore(t, &workspace.Options{Ignored: true}), t.TempDir()
+		forkBy(t, s, of("f", "f").written(t, s, dir), method)
+		rapid.Check(t, func(rt *rapid.T) {
+			a := drawModel(rt)
+			id := a.written(t, s, dir)
+			for range 2 { // a fork, and a fork of that
+				f, err := s.Fork(context.Background(), id, &workspace.ForkOptions{Methods: []workspace.Method{method}})
+				must(t, err)
+				defer f.Close()
+				for range rapid.IntRange(0, 8).Draw(rt, "changes") {
+					changeInPlace(rt, f.Dir, slices.Sorted(maps.Keys(readModel(t, f.Dir))))
+				}
+				id = snapshot(t, s, f.Dir)
+				if d := diffModels(readModel(t, f.Dir), contents(t, s, id)); d != "" {
+					rt.Fatalf("the snapshot of a fork (-want +got):\n%s", d)
+				}
+			}
+			if d := diffModels(a, readModel(t, dir)); d != "" {
+				rt.Fatalf("the directory changed with a fork (-want +got):\n%s", d)
+			}
+			first, err := s.Fork(context.Background(), snapshot(t, s, dir), &workspace.ForkOptions{Methods: []workspace.Method{method}})
+			must(t, err)
+			defer first.Close()
+			if d := diffModels(a, readModel(t, first.Dir)); d != "" {
+				rt.Fatalf("another fork (-want +got):\n%s", d)
+			}
+		})
+	})
+}
+
+// changeInPlace does one of the things that may fail: what is there then is what counts.
+func changeInPlace(rt *rapid.T, dir string, paths []string) {
+	at := func(p string) string { return filepath.Join(dir, filepath.FromSlash(p)) }
+	to := at(drawPath(rt))
+	if len(paths) == 0 {
+		_ = os.WriteFile(to, []byte("first"), 0o644)
+		return
+	}
+	from := at(rapid.SampledFrom(paths).Draw(rt, "changed"))
+	switch rapid.IntRange(0, 6).Draw(rt, "how") {
+	case 0, 1:
+		_ = os.Rename(from, to)
+	case 2:
+		if info, err := os.Lstat(from); err == nil && info.Mode().IsRegular() {
+			if f, err := os.OpenFile(from, os.O_APPEND|os.O_WRONLY, 0); err == nil {
+				_, _ = f.WriteString("appended\n")
+				_ = f.Close()
+			}
+		}
+	case 3:
+		if info, err := os.Lstat(from); err == nil && info.Mode().Type() != fs.ModeSymlink {
+			_ = os.Chmod(from, info.Mode().Perm()^0o050)
+		}
+	case 4:
+		_ = os.Link(from, to)
+	case 5:
+		_ = os.RemoveAll(from)
+	default:
+		_ = os.MkdirAll(to, 0o755)
+	}
 }
 
 // TestForkChain makes more forks of forks than an overlay has layers.

@@ -1,11 +1,11 @@
 package workspace
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,13 +27,14 @@ type Collected struct {
 }
 
 // Orphan is a fork whose process ended without closing it. It was removed; what was in it
-// is kept under a name, if it differs from what the fork began with.
+// is kept under a name, if it differs from what the fork began with. With an error, it is
+// still there, and the next collection tries again.
 type Orphan struct {
 	Dir      string
 	Base     ID
 	Snapshot ID     // what was in it, empty if that could not be read any more
 	Kept     string // the name that keeps it
-	Err      error  // why something was left behind
+	Err      error  // why it, or something of it, is still there
 }
 
 // cacheRefs keep what stat caches name, while git collects.
@@ -50,18 +51,21 @@ func (s *Store) GC(ctx context.Context, options *GCOptions) (*Collected, error) 
 	if options != nil && options.Grace != 0 {
 		grace = max(options.Grace, 0)
 	}
-	release, err := lock(ctx, s.own("lock"), true)
+	held, err := s.enter(ctx, true)
 	if err != nil {
 		return nil, wrap("collect", s.dir, err)
 	}
-	defer release()
-	c, err := s.collect(ctx, grace)
+	defer held.Close()
+	c, err := s.collect(ctx, grace, held)
 	return c, wrap("collect", s.dir, err)
 }
 
-func (s *Store) collect(ctx context.Context, grace time.Duration) (*Collected, error) {
+func (s *Store) collect(ctx context.Context, grace time.Duration, held *os.File) (*Collected, error) {
 	c := &Collected{}
 	if err := s.objects.packs.refresh(); err != nil {
+		return c, err
+	}
+	if err := s.references.sweep(); err != nil {
 		return c, err
 	}
 	used, err := s.collectSlots(ctx, c)
@@ -77,6 +81,11 @@ func (s *Store) collect(ctx context.Context, grace time.Duration) (*Collected, e
 	if err := s.keepCaches(ctx); err != nil {
 		return c, err
 	}
+	return c, s.repack(ctx, grace, held)
+}
+
+// repack has git pack what is kept, and remove the rest.
+func (s *Store) repack(ctx context.Context, grace time.Duration, held *os.File) error {
 	expire := fmt.Sprintf("%d.seconds.ago", int(grace.Seconds()))
 	if grace == 0 {
 		expire = "now"
@@ -86,39 +95,55 @@ func (s *Store) collect(ctx context.Context, grace time.Duration) (*Collected, e
 		{"repack", "-A", "-d", "-q", "--unpack-unreachable=" + expire},
 		{"prune", "--expire=" + expire},
 	} {
-		if _, err := s.git.output(ctx, args...); err != nil {
-			return c, err
+		cmd := s.git.command(ctx, args...)
+		share(cmd, held)
+		if err := s.git.run(ctx, cmd, nil, nil); err != nil {
+			return errors.Join(s.damaged(ctx), err)
 		}
 	}
-	return c, nil
+	return nil
+}
+
+// damaged looks for a name whose snapshot is not whole.
+func (s *Store) damaged(ctx context.Context) error {
+	names, err := s.references.list(strings.TrimSuffix(refs, "/"))
+	if err != nil {
+		return err
+	}
+	r := s.reader(ctx)
+	defer r.close()
+	for name, id := range names {
+		t, err := r.tree(id)
+		for _, e := range t {
+			if err == nil && !e.isDir() {
+				err = r.copy(io.Discard, e.id)
+			}
+		}
+		if errors.Is(err, ErrUnknown) || errors.Is(err, ErrCorrupt) {
+			return fmt.Errorf("%w: what %q keeps is not whole: %w", ErrCorrupt, strings.TrimPrefix(name, refs), err)
+		}
+	}
+	return nil
 }
 
 // collectSlots removes those whose owner is gone, and returns the layers that others use.
 func (s *Store) collectSlots(ctx context.Context, c *Collected) (used map[string]bool, err error) {
-	used = make(map[string]bool)
-	entries, err := os.ReadDir(s.own("forks"))
+	slots, err := s.slots()
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range entries {
+	for _, sl := range slots {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
-		}
-		sl := &slot{dir: s.own("forks", e.Name())}
-		if data, err := os.ReadFile(filepath.Join(sl.dir, recordName)); err == nil {
-			_ = json.Unmarshal(data, &sl.record) // one half written is of a fork that never was
 		}
 		dead, err := sl.takeOver()
 		if err != nil {
 			return nil, err
 		}
 		if !dead {
-			for _, id := range sl.Lower {
-				used[sl.Class+"/"+id] = true
-			}
 			continue
 		}
-		o, err := s.bury(ctx, sl, e.Name())
+		o, err := s.bury(ctx, sl)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +151,43 @@ func (s *Store) collectSlots(ctx context.Context, c *Collected) (used map[string
 			c.Orphans = append(c.Orphans, o)
 		}
 	}
+	return s.layersInUse()
+}
+
+// slots returns what slots there are, and what is noted of each.
+func (s *Store) slots() (all []*slot, err error) {
+	entries, err := os.ReadDir(s.own("forks"))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		sl := &slot{dir: s.own("forks", e.Name())}
+		if data, err := os.ReadFile(filepath.Join(sl.dir, recordName)); err == nil {
+			_ = json.Unmarshal(data, &sl.record) // one half written is of a fork that never was
+		}
+		all = append(all, sl)
+	}
+	return all, nil
+}
+
+// layersInUse are those that a slot has, by class and name.
+func (s *Store) layersInUse() (map[string]bool, error) {
+	slots, err := s.slots()
+	if err != nil {
+		return nil, err
+	}
+	used := make(map[string]bool)
+	for _, sl := range slots {
+		sl.uses(used)
+	}
 	return used, nil
+}
+
+// uses adds a slot's layers.
+func (sl *slot) uses(used map[string]bool) {
+	for _, id := range sl.Lower {
+		used[sl.Class+"/"+id] = true
+	}
 }
 
 // takeOver gets the lock of a slot whose owner is gone.
@@ -144,44 +205,52 @@ func (sl *slot) takeOver() (bool, error) {
 	return true, nil
 }
 
-// bury removes a fork that nobody has any more, and keeps what was done in it.
-func (s *Store) bury(ctx context.Context, sl *slot, name string) (Orphan, error) {
+// bury removes a fork that nobody has any more, and keeps what was done in it. Where that
+// cannot be kept now, it stays as it is.
+func (s *Store) bury(ctx context.Context, sl *slot) (Orphan, error) {
 	o := Orphan{Dir: sl.Dir, Base: sl.ID}
-	if sl.Dir != "" {
+	if sl.Dir != "" && !sl.Closed {
 		o.Snapshot, o.Err = s.lastWords(ctx, sl)
-		if o.Snapshot != "" && o.Snapshot != sl.ID {
-			o.Kept = "orphans/" + name
-			if _, err := s.git.output(ctx, "update-ref", refs+o.Kept, string(o.Snapshot)); err != nil {
-				sl.release()
-				return o, err
-			}
+		if o.Err == nil && o.Snapshot != "" && o.Snapshot != sl.ID {
+			o.Kept = "orphans/" + filepath.Base(sl.dir)
+			o.Err = s.references.set(refs+o.Kept, o.Snapshot)
 		}
 	}
 	if ctx.Err() != nil {
-		sl.release()
-		return o, context.Cause(ctx)
+		o.Err = context.Cause(ctx)
 	}
-	o.Err = errors.Join(o.Err, sl.remove(s))
+	if o.Err != nil {
+		sl.release()
+		return o, ctx.Err()
+	}
+	o.Err = sl.remove(s)
 	return o, nil
 }
 
 // lastWords is the snapshot of a fork that is to be removed. An overlay that went with the
-// machine is mounted again. What was not filled to the end has nothing to say.
+// machine is mounted again. What was not filled to the end has nothing to say, nor what
+// somebody has removed.
 func (s *Store) lastWords(ctx context.Context, sl *slot) (ID, error) {
+	if sl.Method != Overlay && !sl.Filled || len(sl.Lower) == 0 && sl.Method == Overlay {
+		return "", nil
+	}
 	if sl.Method == Overlay && !isOverlay(sl.Dir) {
-		if len(sl.Lower) == 0 {
-			return "", nil
+		if err := os.MkdirAll(sl.Dir, 0o755); err != nil {
+			return "", err
+		}
+		if err := s.setLower(ctx, sl, sl.Class); err != nil {
+			return "", err
 		}
 		if err := s.mountFork(sl); err != nil {
 			return "", err
 		}
 	}
-	if sl.Method != Overlay {
-		if _, err := os.Stat(s.cachePath(sl.Dir)); errors.Is(err, fs.ErrNotExist) {
-			return "", nil
-		}
+	if _, err := os.Lstat(sl.Dir); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
 	}
-	v, err := s.view(ctx, sl.Dir)
+	unbounded := *s
+	unbounded.options.MaxFiles, unbounded.options.MaxBytes = 0, 0
+	v, err := unbounded.view(ctx, sl.Dir)
 	if err != nil {
 		return "", err
 	}
@@ -227,13 +296,21 @@ func (s *Store) collectLayers(used map[string]bool, grace time.Duration) (n int,
 // way now.
 func (s *Store) collectTemporary() error {
 	err := empty(s.own("tmp"))
-	for _, pattern := range []string{"tmp_obj_*", "pack/tmp_pack_*"} {
+	for _, pattern := range []string{"tmp_*", "??/tmp_*", "pack/tmp_*", "pack/.tmp-*", "pack/pack-*.pack"} {
 		left, _ := filepath.Glob(filepath.Join(s.objects.dir, filepath.FromSlash(pattern)))
 		for _, name := range left {
-			err = errors.Join(err, os.Remove(name))
+			if base, ok := strings.CutSuffix(name, ".pack"); ok && exists(base+".idx") {
+				continue
+			}
+			err = errors.Join(err, os.RemoveAll(name))
 		}
 	}
 	return err
+}
+
+func exists(name string) bool {
+	_, err := os.Lstat(name)
+	return err == nil
 }
 
 // keepCaches makes references of what stat caches name, and drops caches that are of no
@@ -243,8 +320,10 @@ func (s *Store) keepCaches(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var commands bytes.Buffer
-	stays := make(map[string]bool)
+	gone, err := s.references.list(strings.TrimSuffix(cacheRefs, "/"))
+	if err != nil {
+		return err
+	}
 	for _, name := range names {
 		if filepath.Ext(name) == ".lock" {
 			continue
@@ -256,17 +335,15 @@ func (s *Store) keepCaches(ctx context.Context) error {
 			continue
 		}
 		ref := cacheRefs + filepath.Base(name)
-		stays[ref] = true
-		fmt.Fprintf(&commands, "update %s %s\n", ref, c.id)
-	}
-	out, err := s.git.output(ctx, "for-each-ref", "--format=%(refname)", strings.TrimSuffix(cacheRefs, "/"))
-	if err != nil {
-		return err
-	}
-	for ref := range strings.FieldsSeq(string(out)) {
-		if !stays[ref] {
-			fmt.Fprintf(&commands, "delete %s\n", ref)
+		delete(gone, ref)
+		if err := s.references.set(ref, c.id); err != nil {
+			return err
 		}
 	}
-	return s.git.run(ctx, s.git.command(ctx, "update-ref", "--stdin"), &commands, nil)
+	for ref := range gone {
+		if err := s.references.drop(ref); err != nil {
+			return err
+		}
+	}
+	return nil
 }

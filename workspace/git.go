@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -116,6 +117,11 @@ func (g *git) explain(ctx context.Context, cmd *exec.Cmd, said *head, err error)
 		return nil
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	}
+	for _, full := range []string{"No space left on device", "Out of diskspace"} {
+		if strings.Contains(said.String(), full) {
+			err = errors.Join(syscall.ENOSPC, err)
+		}
 	}
 	return &gitError{verb(cmd.Args), strings.TrimSpace(said.String()), err}
 }

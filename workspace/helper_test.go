@@ -1,10 +1,13 @@
 package workspace_test
 
 import (
+	"bufio"
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -76,6 +79,10 @@ func help(job []string) error {
 				return err
 			}
 		}
+	case "victim":
+		return beVictim(ctx, s, job)
+	case "worker":
+		return work(ctx, s, job)
 	case "restore":
 		fmt.Println("ready")
 		for n := 0; ; n++ {
@@ -140,4 +147,50 @@ func inner(s *workspace.Store, f *workspace.Fork) error {
 		return fmt.Errorf("the fork of a fork has a: %v, and in dir %v", err == nil, entries)
 	}
 	return nil
+}
+
+// process runs this test binary as another process.
+func process(t *testing.T, job ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), helper+"="+strings.Join(job, "\n"))
+	cmd.Stderr = t.Output()
+	return cmd
+}
+
+// started runs one until it says something, and returns that.
+func started(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err, cmd.Wait())
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	return strings.TrimSuffix(line, "\n")
+}
+
+func kill(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+}
+
+// mountFile makes a file system in a file and mounts it, or skips the test.
+func mountFile(t testing.TB, kind string) string {
+	t.Helper()
+	image, at := filepath.Join(t.TempDir(), "image"), t.TempDir()
+	must(t, os.WriteFile(image, nil, 0o600))
+	must(t, os.Truncate(image, 4<<30)) // sparse
+	for _, command := range [][]string{{"mkfs." + kind, "-q", image}, {"mount", "-o", "loop", image, at}} {
+		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("no %s here: %v: %v: %s", kind, command, err, out)
+		}
+	}
+	t.Cleanup(func() { must(t, exec.Command("umount", at).Run()) })
+	return at
 }

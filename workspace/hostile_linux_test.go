@@ -1,12 +1,10 @@
 package workspace_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -206,37 +204,6 @@ func withoutModes(m model) model {
 		}
 	}
 	return m
-}
-
-// process runs this test binary as another process.
-func process(t *testing.T, job ...string) *exec.Cmd {
-	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), helper+"="+strings.Join(job, "\n"))
-	cmd.Stderr = t.Output()
-	return cmd
-}
-
-// started runs one until it says something, and returns that.
-func started(t *testing.T, cmd *exec.Cmd) string {
-	t.Helper()
-	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err, cmd.Wait())
-	}
-	go func() { _, _ = io.Copy(io.Discard, out) }()
-	return strings.TrimSuffix(line, "\n")
-}
-
-func kill(t *testing.T, cmd *exec.Cmd) {
-	t.Helper()
-	must(t, cmd.Process.Kill())
-	_ = cmd.Wait()
 }
 
 func TestTwoProcesses(t *testing.T) {
@@ -459,56 +426,5 @@ func asNobody(t *testing.T) {
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS")) {
 		t.Errorf("as an ordinary user: %v\n%s", err, out)
-	}
-}
-
-// TestDiskFull fills a small file system.
-func TestDiskFull(t *testing.T) {
-	small := t.TempDir()
-	if err := syscall.Mount("rath-test", small, "tmpfs", 0, "size=3m"); err != nil {
-		t.Skipf("no file system of its own: %v", err)
-	}
-	defer syscall.Unmount(small, syscall.MNT_DETACH)
-	ctx := context.Background()
-	s, err := workspace.Open(ctx, filepath.Join(small, "store"), nil)
-	must(t, err)
-	dir := t.TempDir()
-	noise := make([]byte, 8<<20)
-	for i := range noise {
-		noise[i] = byte(i * i >> 7 * i >> 3)
-	}
-	before := of("f", "fits")
-	id := before.written(t, s, dir)
-	rnd, err := os.Open("/dev/urandom")
-	must(t, err)
-	defer rnd.Close()
-	_, err = io.ReadFull(rnd, noise)
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(dir, "large"), noise, 0o644))
-	for i := range 100 {
-		must(t, os.WriteFile(filepath.Join(dir, fmt.Sprint(i)), noise[i*80_000:(i+1)*80_000], 0o644))
-	}
-	_, err = s.Snapshot(ctx, dir)
-	var e *workspace.Error
-	if !errors.Is(err, syscall.ENOSPC) || !errors.As(err, &e) || e.Hint() == "" {
-		t.Errorf("a snapshot on a full disk: %v", err)
-	}
-	if left, _ := filepath.Glob(filepath.Join(small, "store", "objects", "*", "tmp_*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
-	if d := diffModels(before, contents(t, s, id)); d != "" {
-		t.Errorf("what was there before (-want +got):\n%s", d)
-	}
-	big := openStore(t, nil)
-	whole := snapshot(t, big, dir)
-	target := filepath.Join(small, "target")
-	must(t, os.Mkdir(target, 0o755))
-	if _, err := big.Restore(ctx, target, whole); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("a restore on a full disk: %v", err)
-	}
-	for p := range readModel(t, target) {
-		if strings.Contains(p, ".rath-tmp-") {
-			t.Errorf("left behind: %s", p)
-		}
 	}
 }

@@ -225,15 +225,7 @@ func (s *Store) overlay(ctx context.Context, f *Fork) error {
 	if err != nil {
 		return err
 	}
-	ids, err := s.ensureLayer(ctx, class, f.ID)
-	if err != nil {
-		return err
-	}
-	f.slot.Class, f.slot.Lower = class, nil
-	for _, id := range ids {
-		f.slot.Lower = append(f.slot.Lower, string(id))
-	}
-	if err := f.slot.save(); err != nil {
+	if err := s.setLower(ctx, f.slot, class); err != nil {
 		return err
 	}
 	if err := s.mountFork(f.slot); err != nil {
@@ -246,6 +238,19 @@ func (s *Store) overlay(ctx context.Context, f *Fork) error {
 		_ = f.slot.unmount()
 	}
 	return err
+}
+
+// setLower notes what layers a fork's overlay has, and makes those that are not there.
+func (s *Store) setLower(ctx context.Context, sl *slot, class string) error {
+	ids, err := s.ensureLayer(ctx, class, sl.ID)
+	if err != nil {
+		return err
+	}
+	sl.Class, sl.Lower = class, nil
+	for _, id := range ids {
+		sl.Lower = append(sl.Lower, string(id))
+	}
+	return sl.save(s)
 }
 
 // mountFork mounts a fork's overlay, the first time or again.

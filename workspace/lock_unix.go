@@ -5,6 +5,7 @@ package workspace
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"syscall"
 )
 
@@ -20,3 +21,7 @@ func tryLock(f *os.File, exclusive bool) (bool, error) {
 	}
 	return err == nil, err
 }
+
+// share has a command hold a lock, too, should this process be killed before the command
+// has ended.
+func share(cmd *exec.Cmd, lock *os.File) { cmd.ExtraFiles = append(cmd.ExtraFiles, lock) }

@@ -28,11 +28,13 @@ const (
 // Conflict is a path where both sides changed something and the changes do not go
 // together. What each side has there can be read from the store.
 type Conflict struct {
-	Path               string
-	Kind               ConflictKind
-	Base, Ours, Theirs Entry  // the zero value: nothing there
-	At                 string // where the merged snapshot has it, if Path is taken by something else
-	Branch             int    // whose Theirs is: the number that MergeAll has of it; 0 in other merges
+	Path   string       `json:"path"`
+	Kind   ConflictKind `json:"kind"`
+	Base   Entry        `json:"base,omitzero"` // the zero value: nothing there
+	Ours   Entry        `json:"ours,omitzero"`
+	Theirs Entry        `json:"theirs,omitzero"`
+	At     string       `json:"at,omitempty"`     // where the merged snapshot has it, if Path is taken by something else
+	Branch int          `json:"branch,omitempty"` // whose Theirs is: the number that MergeAll has of it; 0 in other merges
 }
 
 // MergeOptions say how snapshots are merged.

@@ -145,7 +145,7 @@ func TestParallelBranchesLoseNothing(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, dir := openStore(t, nil), t.TempDir()
-	for seed := range uint64(4) {
+	for seed := range uint64(2) {
 		r := rand.New(rand.NewPCG(1, seed))
 		base := model{}
 		for i := range 80 {
@@ -262,7 +262,7 @@ func TestMergeAllOfAnything(t *testing.T) {
 		}
 		return all
 	})
-	for seed := range 12 {
+	for seed := range 6 {
 		trees := drawn.Example(seed)
 		ids := make([]workspace.ID, len(trees))
 		for i, m := range trees {

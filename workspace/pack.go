@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"hash/crc32"
 	"io"
 	"os"
@@ -120,7 +121,8 @@ func (p *packer) discard() {
 	os.Remove(p.file.Name())
 }
 
-// finish makes what was written part of the store.
+// finish makes what was written part of the store, once it is on disk: a torn pack would
+// take many snapshots along.
 func (p *packer) finish() error {
 	defer p.discard() // the file has another name by then, if all went well
 	if len(p.entries) == 0 {
@@ -132,7 +134,7 @@ func (p *packer) finish() error {
 	}
 	name := filepath.Join(p.dir, "pack", "pack-"+hex.EncodeToString(sum))
 	index := p.file.Name() + ".idx"
-	if err := os.WriteFile(index, p.index(sum), 0o444); err != nil {
+	if err := writeSynced(index, p.index(sum)); err != nil {
 		os.Remove(index)
 		return err
 	}
@@ -141,6 +143,18 @@ func (p *packer) finish() error {
 		return err
 	}
 	return os.Rename(index, name+".idx")
+}
+
+func writeSynced(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o444)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
 }
 
 // seal writes the count into the head and the checksum of it all at the end.
@@ -160,6 +174,9 @@ func (p *packer) seal() ([]byte, error) {
 		return nil, err
 	}
 	if err := p.file.Chmod(0o444); err != nil {
+		return nil, err
+	}
+	if err := p.file.Sync(); err != nil {
 		return nil, err
 	}
 	return sum, p.file.Close()

@@ -266,7 +266,8 @@ func moved(base, side, other, merged model, p string, e plainEntry) bool {
 	return false
 }
 
-// TestMergeAsGit compares with git merge in a repository of the ordinary kind.
+// TestMergeAsGit compares with what git merges in a repository of the ordinary kind: what is
+// in conflict, and all the rest.
 func TestMergeAsGit(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -275,7 +276,7 @@ func TestMergeAsGit(t *testing.T) {
 		base := gitOnly(drawModel(t))
 		return [3]model{base, gitOnly(base.edited(t)), gitOnly(base.edited(t))}
 	})
-	clean := 0
+	clean, conflicts := 0, 0
 	for seed := range 40 {
 		m := drawn.Example(seed)
 		r := newRepository(t)
@@ -284,22 +285,33 @@ func TestMergeAsGit(t *testing.T) {
 		r.commit(m[2], "theirs")
 		r.git("checkout", "-q", "-b", "ours", "base")
 		r.commit(m[1], "ours")
-		conflict := r.try("-c", "merge.directoryRenames=false", "merge", "-q", "--no-edit", "theirs") != nil
+		want, wantConflicts := r.merge("ours", "theirs")
 		got, err := s.Merge(ctx, m[0].written(t, s, dir), m[1].written(t, s, dir), m[2].written(t, s, dir), nil)
 		must(t, err)
-		if conflict != (len(got.Conflicts) > 0) {
-			t.Errorf("seed %d: git has a conflict: %v, here: %+v", seed, conflict, got.Conflicts)
+		merged, gotConflicts := filesOnly(contents(t, s, got.ID)), make(map[string]bool)
+		for _, c := range got.Conflicts {
+			p := c.Path
+			if c.At != "" {
+				p = c.At
+			}
+			gotConflicts[p] = true
+			delete(want, p)
+			delete(merged, p)
 		}
-		if conflict {
-			continue
+		if d := cmp.Diff(wantConflicts, gotConflicts); d != "" {
+			t.Errorf("seed %d: conflicts (-git +here):\n%s", seed, d)
 		}
-		clean++
-		if d := diffModels(filesOnly(r.model()), filesOnly(contents(t, s, got.ID))); d != "" {
+		if d := diffModels(want, merged); d != "" {
 			t.Errorf("seed %d: merged (-git +here):\n%s", seed, d)
 		}
+		if len(wantConflicts) > 0 {
+			conflicts++
+		} else {
+			clean++
+		}
 	}
-	if clean < 5 {
-		t.Errorf("only %d merges had no conflict", clean)
+	if clean < 5 || conflicts < 5 {
+		t.Errorf("only %d merges without conflict, and %d with", clean, conflicts)
 	}
 }
 
@@ -348,6 +360,24 @@ func (r *repository) try(args ...string) error {
 		return fmt.Errorf("git %v: %w\n%s", args, err, out)
 	}
 	return nil
+}
+
+// merge returns the files of a merge, and which of them are in conflict.
+func (r *repository) merge(ours, theirs string) (model, map[string]bool) {
+	r.t.Helper()
+	cmd := exec.Command("git", "-c", "merge.directoryRenames=false", "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs)
+	cmd.Dir = r.dir
+	out, err := cmd.Output()
+	if err != nil && cmd.ProcessState.ExitCode() != 1 {
+		r.t.Fatal(err)
+	}
+	fields := strings.Split(strings.TrimRight(string(out), "\x00"), "\x00")
+	conflicts := make(map[string]bool)
+	for _, p := range fields[1:] {
+		conflicts[p] = true
+	}
+	r.git("read-tree", "-u", "--reset", fields[0])
+	return filesOnly(r.model()), conflicts
 }
 
 func (r *repository) git(args ...string) {

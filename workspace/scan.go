@@ -101,7 +101,7 @@ func (s *scan) dir(r *os.Root, dir string, ig ignores) error {
 	if err != nil {
 		return err
 	}
-	if !s.options.Ignored {
+	if _, has := slices.BinarySearch(names, ".gitignore"); has && !s.options.Ignored {
 		if text, err := readSmall(r, ".gitignore"); err == nil {
 			ig = ig.with(dir, text)
 		}

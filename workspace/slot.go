@@ -20,11 +20,13 @@ type slot struct {
 
 // record is what is noted of a slot, for whoever finds it.
 type record struct {
-	Dir    string   `json:"dir,omitempty"` // the fork's directory
-	Made   bool     `json:"made"`          // the directory was not there before
+	Dir    string   `json:"dir,omitempty"`    // the fork's directory
+	Made   bool     `json:"made"`             // the directory was not there before
+	Closed bool     `json:"closed,omitempty"` // nobody wants what is in it
 	ID     ID       `json:"id,omitempty"`
-	Method Method   `json:"method,omitempty"`
-	Lower  []string `json:"lower,omitempty"` // an overlay's layers, relative to the store's own folder
+	Method Method   `json:"method,omitempty"` // empty: nothing is in it yet
+	Filled bool     `json:"filled,omitempty"` // all of the snapshot is in it; an overlay has it from the start
+	Lower  []string `json:"lower,omitempty"`  // an overlay's layers, relative to the store's own folder
 	Class  string   `json:"class,omitempty"`
 }
 
@@ -40,36 +42,42 @@ func (s *Store) newSlot() (*slot, error) {
 	return &slot{dir: dir, release: release}, nil
 }
 
-// claim takes a directory for a fork.
-func (sl *slot) claim(dir string, id ID) error {
-	sl.ID = id
+// claim takes a directory for a fork. One elsewhere is noted before it is made.
+func (sl *slot) claim(s *Store, dir string, id ID) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(dir)
+	made := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		sl.Made = true
-		err = os.MkdirAll(dir, 0o755)
-	case err == nil && len(entries) > 0:
-		err = fmt.Errorf("%s: %w", dir, ErrNotEmpty)
+	case err != nil && !made:
+		return err
+	case len(entries) > 0:
+		return fmt.Errorf("%s: %w", dir, ErrNotEmpty)
 	}
-	if err != nil {
+	sl.ID, sl.Dir, sl.Made = id, dir, made
+	if filepath.Dir(dir) != sl.dir {
+		if err := sl.save(s); err != nil {
+			return err
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	sl.Dir, err = filepath.EvalSymlinks(dir)
-	return errors.Join(err, sl.save())
+	return err
 }
 
 const recordName = "record.json"
 
-func (sl *slot) save() error {
+// save notes what there is to know for whoever finds the slot.
+func (sl *slot) save(s *Store) error {
 	data, err := json.Marshal(sl.record)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(sl.dir, recordName), data, 0o600)
+	return s.replace(filepath.Join(sl.dir, recordName), data)
 }
 
 // remove takes away the slot and its fork.
@@ -80,10 +88,15 @@ func (sl *slot) remove(s *Store) error {
 	}
 	var err error
 	if sl.Dir != "" {
-		if sl.Made {
+		switch {
+		case sl.Made && sl.Method == "":
+			_ = os.Remove(sl.Dir) // what is in it now is somebody else's
+		case sl.Made:
 			err = removeAll(sl.Dir)
-		} else if err = empty(sl.Dir); errors.Is(err, fs.ErrNotExist) {
-			err = nil
+		case sl.Method != "":
+			if err = empty(sl.Dir); errors.Is(err, fs.ErrNotExist) {
+				err = nil
+			}
 		}
 		_ = os.Remove(s.cachePath(sl.Dir))
 		_ = os.Remove(s.cachePath(sl.Dir) + ".lock")

@@ -3,6 +3,7 @@ package workspace
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -78,11 +79,11 @@ const (
 
 // write keeps a tree as a snapshot. The blobs are there already.
 func write(ctx context.Context, to sink, t tree) (ID, error) {
-	w := &treeWriter{ctx, to, t, make(map[string][]string)}
-	for _, p := range t.sorted() {
+	w := &treeWriter{ctx, to, t, t.sorted(), make(map[string][]string), make(map[string]bool)}
+	for _, p := range w.paths {
 		w.below[parent(p)] = append(w.below[parent(p)], p)
 	}
-	files, _, err := w.dir("")
+	files, err := w.dir("")
 	if err != nil {
 		return "", err
 	}
@@ -103,13 +104,15 @@ type treeWriter struct {
 	ctx   context.Context
 	to    sink
 	tree  tree
+	paths []string            // sorted
 	below map[string][]string // the paths right below each directory
+	empty map[string]bool     // directories with no file below
 }
 
 // dir writes the tree of a directory. One without files is not written.
-func (w *treeWriter) dir(dir string) (id oid, empty bool, err error) {
+func (w *treeWriter) dir(dir string) (id oid, err error) {
 	if err := w.ctx.Err(); err != nil {
-		return id, false, context.Cause(w.ctx)
+		return id, context.Cause(w.ctx)
 	}
 	type item struct {
 		name, order string
@@ -121,11 +124,10 @@ func (w *treeWriter) dir(dir string) (id oid, empty bool, err error) {
 		e, name := w.tree[p], strings.TrimPrefix(p[len(dir):], "/")
 		it := item{name, name, e.gitMode(), e.id}
 		if e.isDir() {
-			var none bool
-			if it.id, none, err = w.dir(p); err != nil {
-				return id, false, err
+			if it.id, err = w.dir(p); err != nil {
+				return id, err
 			}
-			if none {
+			if w.empty[p] {
 				continue
 			}
 			it.order = name + "/" // so git sorts them
@@ -133,35 +135,27 @@ func (w *treeWriter) dir(dir string) (id oid, empty bool, err error) {
 		items = append(items, it)
 	}
 	if len(items) == 0 && dir != "" {
-		return id, true, nil
+		w.empty[dir] = true
+		return id, nil
 	}
 	slices.SortFunc(items, func(a, b item) int { return strings.Compare(a.order, b.order) })
 	var list []byte
 	for _, it := range items {
 		list = treeEntry(list, it.mode, it.name, it.id)
 	}
-	id, err = w.to.put("tree", list)
-	return id, false, err
+	return w.to.put("tree", list)
 }
 
 func treeEntry(b []byte, mode uint32, name string, id oid) []byte {
-	b = fmt.Appendf(b, "%o %s\x00", mode, name)
+	b = strconv.AppendUint(b, uint64(mode), 8)
+	b = append(append(append(b, ' '), name...), 0)
 	return append(b, id[:]...)
 }
 
 // modes lists what git cannot hold.
 func (w *treeWriter) modes() (list []byte) {
-	full := make(map[string]bool) // directories with files below
-	for p, e := range w.tree {
-		if e.isDir() {
-			continue
-		}
-		for d := parent(p); d != "" && !full[d]; d = parent(d) {
-			full[d] = true
-		}
-	}
-	for _, p := range w.tree.sorted() {
-		if e := w.tree[p]; e.mode != e.plain() || e.isDir() && !full[p] {
+	for _, p := range w.paths {
+		if e := w.tree[p]; e.mode != e.plain() || w.empty[p] {
 			list = fmt.Appendf(list, "%06o %s\x00", e.mode, p)
 		}
 	}
@@ -207,13 +201,87 @@ func (r *reader) files(id oid) (tree, error) {
 	if err := r.level(t, "", id, true); err != nil {
 		return nil, err
 	}
+	t.normalize()
+	return t, nil
+}
+
+// normalize makes entries of git's those of a snapshot.
+func (t tree) normalize() {
 	for p, e := range t {
 		if e.mode = e.plain(); e.isDir() {
 			e.id = oid{}
 		}
 		t[p] = e
 	}
-	return t, nil
+}
+
+// differing reads two snapshots, and leaves out what is in directories that have the same
+// in both.
+func (r *reader) differing(a, b ID) (from, to tree, err error) {
+	fromFiles, fromModes, err := r.top(a)
+	if err != nil {
+		return nil, nil, err
+	}
+	toFiles, toModes, err := r.top(b)
+	if err != nil {
+		return nil, nil, err
+	}
+	if fromModes != toModes { // they may differ in directories whose files do not
+		if from, err = r.tree(a); err == nil {
+			to, err = r.tree(b)
+		}
+		return from, to, err
+	}
+	from, to = make(tree), make(tree)
+	if err := r.unlike(from, to, "", fromFiles, toFiles); err != nil {
+		return nil, nil, err
+	}
+	from.normalize()
+	to.normalize()
+	if fromModes == (oid{}) {
+		return from, to, nil
+	}
+	list, err := r.bytes("blob", fromModes)
+	if err == nil {
+		err = errors.Join(from.addModes(list), to.addModes(list))
+	}
+	return from, to, err
+}
+
+// unlike reads two trees of git's as far as they differ.
+func (r *reader) unlike(from, to tree, dir string, a, b oid) error {
+	here, there := make(tree), make(tree)
+	if err := r.level(here, dir, a, false); err != nil {
+		return err
+	}
+	if err := r.level(there, dir, b, false); err != nil {
+		return err
+	}
+	maps.Copy(from, here)
+	maps.Copy(to, there)
+	for p, e := range here {
+		other := there[p]
+		switch {
+		case !e.isDir() || e == other:
+			continue
+		case other.isDir():
+			if err := r.unlike(from, to, p, e.id, other.id); err != nil {
+				return err
+			}
+		default:
+			if err := r.level(from, p, e.id, true); err != nil {
+				return err
+			}
+		}
+	}
+	for p, e := range there {
+		if e.isDir() && !here[p].isDir() {
+			if err := r.level(to, p, e.id, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // level reads a tree of git's, and those below it if it is to.
@@ -287,8 +355,8 @@ func (t tree) addParents(p string) {
 
 // Entry is what a snapshot has at a path. The zero value is nothing.
 type Entry struct {
-	Mode fs.FileMode // the type and permissions
-	Blob BlobID      // the content, or a link's target; empty for a directory
+	Mode fs.FileMode `json:"mode"`           // the type and permissions
+	Blob BlobID      `json:"blob,omitempty"` // the content, or a link's target; empty for a directory
 }
 
 func (e entry) export() Entry {

@@ -17,6 +17,10 @@
 // links, so that nothing that changes beneath an operation leads it elsewhere. The program
 // git, 2.39 or later, compares, merges and packs; it never looks at the directory itself.
 //
+// A process that is killed, whenever that is, leaves a store that works on; what it had
+// begun is removed by GC. When the whole machine goes down, snapshots of its last moments
+// may be lost, and reading them is [ErrCorrupt] or [ErrUnknown]; they never pass for whole.
+//
 // All methods are safe for concurrent use, by several processes too. Errors are of type
 // [*Error].
 package workspace
@@ -48,11 +52,12 @@ type Options struct {
 
 // Store keeps snapshots. It holds nothing open, so there is nothing to close.
 type Store struct {
-	dir      string // the GIT_DIR, absolute, symbolic links resolved
-	options  Options
-	git      *git
-	objects  *objects
-	overlays func() (class string, err error) // how overlays are mounted; tried once
+	dir        string // the GIT_DIR, absolute, symbolic links resolved
+	options    Options
+	git        *git
+	objects    *objects
+	references *references
+	overlays   func() (class string, err error) // how overlays are mounted; tried once
 }
 
 // Open opens the store in the directory gitDir, and makes it if there is none. Nothing
@@ -60,7 +65,10 @@ type Store struct {
 func Open(ctx context.Context, gitDir string, options *Options) (*Store, error) {
 	s, err := open(gitDir, options)
 	if err == nil {
-		err = ctx.Err()
+		err = s.mend(ctx)
+	}
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		return nil, wrap("open store", gitDir, err)
@@ -87,6 +95,7 @@ func open(gitDir string, options *Options) (*Store, error) {
 	if options != nil {
 		s.options = *options
 	}
+	s.references = &references{dir, s.replace}
 	s.overlays = sync.OnceValues(s.tryOverlays)
 	return s, s.layOut()
 }
