@@ -163,7 +163,7 @@ type joining struct {
 
 // joined is what a journal keeps of it.
 type joined struct {
-	ID        sandbox.SnapshotID   `json:"id"`
+	sandbox.Version
 	Conflicts []workspace.Conflict `json:"conflicts,omitempty"`
 }
 
@@ -180,13 +180,13 @@ func (b *Branches) combine(ctx context.Context, s session.Session, ends []sandbo
 			if err != nil {
 				return joined{}, err
 			}
-			return joined{m.ID, m.Conflicts}, store.Keep(ctx, b.owner+"/"+string(m.ID), m.ID)
+			return joined{sandbox.Version{Snapshot: m.ID}, m.Conflicts}, store.Keep(ctx, b.owner+"/"+string(m.ID), m.ID)
 		})
 	switch {
 	case err != nil || len(m.Conflicts) == 0:
-		return s, m.ID, err
+		return s, m.Snapshot, err
 	case resolve == nil:
-		return s, "", &ConflictError{b.base, ends, m.ID, m.Conflicts}
+		return s, "", &ConflictError{b.base, ends, m.Snapshot, m.Conflicts}
 	}
 	return b.resolve(ctx, s, ends, m, resolve)
 }
@@ -197,7 +197,7 @@ func (b *Branches) resolve(ctx context.Context, s session.Session, ends []sandbo
 	in := s.Append(session.User(session.Text(conflictMessage(m.Conflicts))))
 	if from := b.from.Sandbox(); from != nil {
 		var err error
-		if fork, err = from.Fork(m.ID); err != nil {
+		if fork, err = from.Fork(m.Snapshot); err != nil {
 			return s, "", err
 		}
 		defer fork.Close()
@@ -208,7 +208,7 @@ func (b *Branches) resolve(ctx context.Context, s session.Session, ends []sandbo
 		out = out.To(b.from.Sandbox())
 	}
 	if err != nil {
-		return out, "", errors.Join(&ConflictError{b.base, ends, m.ID, m.Conflicts}, err)
+		return out, "", errors.Join(&ConflictError{b.base, ends, m.Snapshot, m.Conflicts}, err)
 	}
 	id, err := snapshot(ctx, fork, "resolved", b.owner)
 	if err != nil {
@@ -216,14 +216,14 @@ func (b *Branches) resolve(ctx context.Context, s session.Session, ends []sandbo
 	}
 	left, err := b.unresolved(ctx, m, id)
 	if err == nil && len(left) > 0 {
-		err = &ConflictError{b.base, ends, m.ID, left}
+		err = &ConflictError{b.base, ends, m.Snapshot, left}
 	}
 	return out, id, err
 }
 
 // unresolved are the conflicts whose files still have the markers that they had.
 func (b *Branches) unresolved(ctx context.Context, m joined, to sandbox.SnapshotID) ([]workspace.Conflict, error) {
-	in := joining{Base: m.ID, To: to}
+	in := joining{Base: m.Snapshot, To: to}
 	return effect.Do(ctx, effect.Call{Kind: kindWorkspace, Name: "unresolved", Input: &in, Class: effect.ReadOnly},
 		func(ctx context.Context) ([]workspace.Conflict, error) {
 			store, err := b.store()
@@ -264,16 +264,16 @@ func (b *Branches) apply(ctx context.Context, ends []sandbox.SnapshotID, to sand
 			if err != nil {
 				return joined{}, err
 			}
-			id, err := sb.Keep(ctx, b.owner)
-			return joined{ID: id}, err
+			v, err := sb.Keep(ctx, b.owner)
+			return joined{Version: v}, err
 		})
-	if !live && sb != nil && out.ID != "" {
-		sb.Advance(out.ID)
+	if !live && sb != nil {
+		sb.Advance(out.Version)
 	}
 	if err == nil && len(out.Conflicts) > 0 {
 		err = &ConflictError{b.base, ends, to, out.Conflicts}
 	}
-	return out.ID, err
+	return out.Snapshot, err
 }
 
 // conflictMessage tells whoever is to resolve conflicts what they are.

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -146,34 +145,37 @@ func (l *loop) dispatch(ctx context.Context, calls []session.Call) error {
 	}
 	begin := l.content.Len()
 	l.add(results)
-	return errors.Join(err, l.mark(ctx, begin, done, err))
+	l.mark(begin, done)
+	return err
 }
 
-// mark notes what the files of the workspace were before the calls and after. Of several
-// calls that changed something none may have seen all of it.
-func (l *loop) mark(ctx context.Context, begin int, done []tool.Done, failed error) error {
-	changed := slices.DeleteFunc(done, func(d tool.Done) bool { return d.Change.Before == "" || d.Change.After == "" })
-	if len(changed) == 0 {
-		return nil
+// mark notes what the files of the workspace were before the calls and after. The version
+// with the highest number has what all of them changed.
+func (l *loop) mark(begin int, done []tool.Done) {
+	var first, last tool.Change
+	for _, d := range done {
+		if d.Change.Before == "" || d.Change.After == "" {
+			continue
+		}
+		if first == (tool.Change{}) {
+			first = d.Change
+		}
+		if d.Change.Number > last.Number {
+			last = d.Change
+		}
+	}
+	if last == (tool.Change{}) {
+		return
 	}
 	if len(l.marks) == 0 {
 		begin = l.in.Len() // nothing was changed since, as far as is known
 	}
-	before, after := changed[0].Change.Before, changed[len(changed)-1].Change.After
-	if len(changed) > 1 && failed == nil {
-		id, err := snapshot(ctx, l.in.Sandbox(), "calls", owner(ctx, l.id))
-		if err != nil {
-			return err
-		}
-		after = cmp.Or(id, after)
+	if before, _ := l.lastMark(); before != first.Before {
+		l.marks = append(l.marks, session.Mark{Len: begin, Snapshot: first.Before})
 	}
-	if last, _ := l.lastMark(); last != before {
-		l.marks = append(l.marks, session.Mark{Len: begin, Snapshot: before})
+	if first.Before != last.After {
+		l.marks = append(l.marks, session.Mark{Len: l.content.Len(), Snapshot: last.After})
 	}
-	if before != after {
-		l.marks = append(l.marks, session.Mark{Len: l.content.Len(), Snapshot: after})
-	}
-	return nil
 }
 
 func (l *loop) lastMark() (sandbox.SnapshotID, bool) {

@@ -20,18 +20,18 @@ type taking struct {
 // A fork that is not open yet will be what is on record.
 func snapshot(ctx context.Context, sb *sandbox.Sandbox, of, owner string) (sandbox.SnapshotID, error) {
 	live := false
-	id, err := effect.Do(ctx, effect.Call{Kind: kindWorkspace, Name: "snapshot", Input: &taking{of}, Class: effect.ReadOnly},
-		func(ctx context.Context) (sandbox.SnapshotID, error) {
+	v, err := effect.Do(ctx, effect.Call{Kind: kindWorkspace, Name: "snapshot", Input: &taking{of}, Class: effect.ReadOnly},
+		func(ctx context.Context) (sandbox.Version, error) {
 			live = true
 			if sb == nil || sb.Workspace() == nil {
-				return "", nil
+				return sandbox.Version{}, nil
 			}
 			return sb.Keep(ctx, owner)
 		})
-	if !live && sb != nil && id != "" {
-		sb.Advance(id)
+	if !live && sb != nil {
+		sb.Advance(v)
 	}
-	return id, err
+	return v.Snapshot, err
 }
 
 // owner is who keeps snapshots: the run, if there is one, or a session.

@@ -3,6 +3,7 @@ package run_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -155,5 +156,51 @@ func TestResumeInBranches(t *testing.T) {
 				t.Errorf("the replayed session has other files: %s", diff)
 			}
 		})
+	}
+}
+
+// Conflicts, and what resolved them, are on record: a replay asks nobody for a file.
+func TestReplayOfConflicts(t *testing.T) {
+	write := func(text string) flow.Workflow {
+		return &flow.Agent{Name: "write", Model: scripted.New(
+			scripted.Reply{Calls: []session.Call{scripted.Call("put", fmt.Sprintf(`{"text":%q}`, text))}}, scripted.Reply{Text: "done"},
+		), Tools: tool.Set{tool.New("put", "Write it.", func(ctx context.Context, in textInput) (string, error) {
+			sb, err := tool.SandboxOf(ctx)
+			if err != nil {
+				return "", err
+			}
+			return "written", sb.WriteFile(ctx, "f", []byte(in.Text+"\n"))
+		})}}
+	}
+	for _, resolve := range []bool{false, true} {
+		program := func() flow.Workflow {
+			p := &flow.Parallel{Branches: []flow.Workflow{write("a"), write("b")}}
+			if resolve {
+				p.Resolve = write("both")
+			}
+			return p
+		}
+		ws, err := workspace.Open(t.Context(), filepath.Join(t.TempDir(), "shadow"), nil)
+		if err != nil {
+			t.Skip(err)
+		}
+		sb, err := local.Open(t.Context(), t.TempDir(), &local.Options{Workspace: ws})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer sb.Close()
+		r := run.New(open(t), nil)
+		h, err := r.Start(t.Context(), "demo", program(), session.FromUser("x").To(sb))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := h.Wait()
+		if errors.As(err, new(*flow.ConflictError)) == resolve || resolve && err != nil {
+			t.Fatalf("resolve %v: %v", resolve, err)
+		}
+		again, againErr := r.Replay(t.Context(), h.ID(), program())
+		if again.Digest() != out.Digest() || fmt.Sprint(againErr) != fmt.Sprint(err) {
+			t.Errorf("the replay is another: %v, was %v", againErr, err)
+		}
 	}
 }

@@ -33,16 +33,46 @@ func (s *Sandbox) Fork(id SnapshotID) (*Sandbox, error) {
 	return f, nil
 }
 
-// Advance has a fork that nothing has used yet begin with a later snapshot: what led
-// there is on record, and is not done again. It does nothing to any other sandbox.
-func (s *Sandbox) Advance(id SnapshotID) {
+// Version is a snapshot of a sandbox's files with its place in the order in which those of
+// the sandbox were taken. The zero value is none.
+type Version struct {
+	Snapshot SnapshotID `json:"snapshot,omitempty"`
+	Number   int64      `json:"number,omitempty"`
+}
+
+// versions counts them.
+type versions struct {
+	sync.Mutex
+	last int64
+}
+
+func (v *versions) next() int64 {
+	v.Lock()
+	defer v.Unlock()
+	v.last++
+	return v.last
+}
+
+// Advance has a fork that nothing has used yet begin with a later version: what led there
+// is on record, and is not done again. It does nothing with a version that is not later,
+// and to any other sandbox.
+func (s *Sandbox) Advance(v Version) {
+	if v.Snapshot == "" {
+		return
+	}
+	s.versions.Lock()
+	defer s.versions.Unlock()
+	if v.Number <= s.versions.last {
+		return
+	}
+	s.versions.last = v.Number
 	if s.fork == nil {
 		return
 	}
 	s.fork.mu.Lock()
 	defer s.fork.mu.Unlock()
 	if s.fork.opened == nil {
-		s.fork.at = id
+		s.fork.at = v.Snapshot
 	}
 }
 
@@ -70,15 +100,16 @@ func (s *Sandbox) Snapshot(ctx context.Context) (*workspace.Snapshot, error) {
 
 // Keep takes a snapshot and has it kept for an owner, a name such as "runs/7f", until all
 // that this owner keeps is dropped from the store.
-func (s *Sandbox) Keep(ctx context.Context, owner string) (SnapshotID, error) {
+func (s *Sandbox) Keep(ctx context.Context, owner string) (Version, error) {
+	number := s.versions.next() // before it is taken: one with a higher number has all that this one has
 	taken, err := s.Snapshot(ctx)
 	if err != nil {
-		return "", err
+		return Version{}, err
 	}
 	if err := s.Workspace().Keep(ctx, owner+"/"+string(taken.ID), taken.ID); err != nil {
-		return "", wrap("keep snapshot", s.url, err)
+		return Version{}, wrap("keep snapshot", s.url, err)
 	}
-	return taken.ID, nil
+	return Version{taken.ID, number}, nil
 }
 
 // Apply merges into the workspace what leads from one snapshot to another, all or nothing:

@@ -60,6 +60,7 @@ type Sandbox struct {
 	placement Placement
 	url       string
 	fork      *fork // nil: it is none
+	versions  versions
 
 	mu     sync.RWMutex // held for reading by every operation
 	closed bool

@@ -2,7 +2,6 @@ package tool
 
 import (
 	"context"
-	"errors"
 
 	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/sandbox"
@@ -14,6 +13,7 @@ import (
 type Change struct {
 	Before  sandbox.SnapshotID `json:"before,omitempty"`
 	After   sandbox.SnapshotID `json:"after,omitempty"`
+	Number  int64              `json:"number,omitempty"`  // After's, see [sandbox.Version]
 	Problem string             `json:"problem,omitempty"` // why one of them is missing
 }
 
@@ -29,11 +29,16 @@ func (j *job) changing(ctx context.Context) (performed, error) {
 	if err != nil {
 		return out, err
 	}
-	after, errAfter := sb.Keep(context.WithoutCancel(ctx), j.owner())
-	out.Change = &Change{Before: before, After: after}
-	if problem := errors.Join(errBefore, errAfter); problem != nil {
-		out.Change.Problem = problem.Error()
+	if errBefore != nil { // it will not be better after
+		out.Change = &Change{Problem: errBefore.Error()}
+		return out, nil
 	}
+	out.Change = &Change{Before: before.Snapshot}
+	after, err := sb.Keep(context.WithoutCancel(ctx), j.owner())
+	if err != nil {
+		out.Change.Problem = err.Error()
+	}
+	out.Change.After, out.Change.Number = after.Snapshot, after.Number
 	return out, nil
 }
 

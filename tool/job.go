@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/openrath-go/rath/effect"
+	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/session"
 )
 
@@ -164,8 +165,8 @@ func (j *job) run(ctx context.Context) (Done, error) {
 	if out.Change != nil {
 		done.Change = *out.Change
 	}
-	if sb := j.inv.session.Sandbox(); !live && sb != nil && done.Change.After != "" {
-		sb.Advance(done.Change.After)
+	if sb := j.inv.session.Sandbox(); !live && sb != nil {
+		sb.Advance(sandbox.Version{Snapshot: done.Change.After, Number: done.Change.Number})
 	}
 	done.Took = time.Since(begin)
 	done = j.finished(done, out.Chunk)

@@ -15,7 +15,7 @@ import (
 const module = "github.com/openrath-go/rath"
 
 // may lists for each room which other rooms its packages may import. A room is a folder
-// at the top; "*" stands for any. Packages below a room are of it, unless they have a
+// at the top; "*" stands for any, and "/..." for what is below a folder. Packages below a room are of it, unless they have a
 // line of their own.
 var may = map[string][]string{
 	"session": {"sandbox"},
@@ -33,9 +33,9 @@ var may = map[string][]string{
 	"sandbox":             {"sandbox/driver", "workspace"},
 	"sandbox/driver":      {"workspace"},
 	"sandbox/sandboxtest": {"sandbox", "sandbox/driver", "workspace"},
-	"sandbox/local":       {"sandbox", "sandbox/driver", "sandbox/internal/code", "sandbox/internal/output", "workspace"},
-	"sandbox/docker":      {"sandbox", "sandbox/driver", "sandbox/internal/code", "sandbox/internal/output", "workspace"},
-	"sandbox/opensandbox": {"sandbox", "sandbox/driver", "sandbox/internal/code", "sandbox/internal/output", "workspace"},
+	"sandbox/local":       {"sandbox", "sandbox/driver", "sandbox/internal/code", "sandbox/internal/output", "sandbox/internal/shell", "workspace"},
+	"sandbox/docker":      {"sandbox", "sandbox/driver", "sandbox/internal/code", "sandbox/internal/mirror", "sandbox/internal/output", "sandbox/internal/owner", "sandbox/internal/shell", "workspace"},
+	"sandbox/opensandbox": {"sandbox", "sandbox/driver", "sandbox/internal/code", "sandbox/internal/output", "sandbox/internal/shell", "workspace"},
 	"sandbox/registry":    {"sandbox", "sandbox/driver"},
 	"workspace":           {},
 
@@ -126,7 +126,8 @@ func TestImports(t *testing.T) {
 // allowed: what the table says; within a room, packages see each other.
 func allowed(r, from, to string) bool {
 	for _, m := range may[r] {
-		if m == "*" || m == to {
+		below, tree := strings.CutSuffix(m, "/...")
+		if m == "*" || m == to || tree && within(to, below) {
 			return true
 		}
 	}
@@ -153,6 +154,8 @@ func TestTableKnowsItsRooms(t *testing.T) {
 		{"llm/openai", "tool", false},
 		{"tool", "flow", false},
 		{"flow", "llm/openai", false},
+		{"sandbox/docker", "sandbox/internal/mirror", true},
+		{"sandbox/docker", "sandbox/local", false},
 		{"internal/cli", "llm/openai", true},
 	} {
 		if got := allowed(room(test.from), test.from, test.to); got != test.want {

@@ -33,14 +33,14 @@ const (
 // open with a [*PolicyError]; nothing is weakened silently. The zero value is the
 // driver's default level and no limits.
 type Policy struct {
-	Level string // empty: the driver's default
+	Level string `json:"level,omitempty"` // empty: the driver's default
 	// ReadOnly are paths that commands may read beside the workspace and the system's
 	// programs. One inside the workspace cannot be written.
-	ReadOnly []string
-	Writable []string // paths that commands may write too
-	Network  Network  // empty: the least that the level has
-	Limits   Limits
-	Env      []string // names of further variables that commands inherit
+	ReadOnly []string `json:"read_only,omitempty"`
+	Writable []string `json:"writable,omitempty"` // paths that commands may write too
+	Network  Network  `json:"network,omitempty"`  // empty: the least that the level has
+	Limits   Limits   `json:"limits,omitzero"`
+	Env      []string `json:"env,omitempty"` // names of further variables that commands inherit
 }
 
 // Limits are resource limits. Zero means no limit of the sandbox's own.

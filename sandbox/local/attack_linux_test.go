@@ -1,184 +1,108 @@
 package local_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
-	"sort"
-	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
+	"unsafe"
 
+	"github.com/openrath-go/rath/sandbox"
 	"golang.org/x/sys/unix"
 )
 
-// stage is what the attempts are aimed at, made outside of the sandbox.
-type stage struct {
-	outside string // a folder with: secret, victim (writable), readonly/ and two sockets
-	pid     int    // a process of the same user
-	tcp     string
-	udp     string
-	name    string // an abstract socket
-	shm     int    // the key of shared memory
-}
+// errNone says that an attempt could not be made for want of what it takes.
+var errNone = errors.New("there is no such thing here")
 
-func (s stage) environ() []string {
-	return []string{
-		"OUTSIDE=" + s.outside, "VICTIM=" + strconv.Itoa(s.pid),
-		"TCP=" + s.tcp, "UDP=" + s.udp, "ABSTRACT=" + s.name, "SHM=" + strconv.Itoa(s.shm),
-	}
-}
+// upwards leads to the root from wherever.
+var upwards = strings.Repeat("../", 20)
 
-func stageOf(getenv func(string) string) stage {
-	pid, _ := strconv.Atoi(getenv("VICTIM"))
-	shm, _ := strconv.Atoi(getenv("SHM"))
-	return stage{getenv("OUTSIDE"), pid, getenv("TCP"), getenv("UDP"), getenv("ABSTRACT"), shm}
-}
+// inherited are the descriptors that the attacker was started with, and of what kind.
+var inherited = map[int]uint32{}
+
+const keySession = ^uintptr(2) // the session keyring, -3
 
 // helpAttack makes every attempt and says what became of it. It runs in a sandbox.
 func helpAttack() {
 	s := stageOf(os.Getenv)
-	names := make([]string, 0, len(attempts))
-	for name := range attempts {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		if only := os.Getenv("ONLY"); only != "" && only != name {
-			continue
+	for fd := 3; fd < 1024; fd++ {
+		var info unix.Stat_t
+		if unix.Fstat(fd, &info) == nil {
+			inherited[fd] = info.Mode & unix.S_IFMT
 		}
-		if err := attempts[name](s); err != nil {
-			fmt.Printf("%s\theld\t%s\n", name, strings.ReplaceAll(err.Error(), "\n", " "))
-		} else {
-			fmt.Printf("%s\tescaped\t\n", name)
+	}
+	for _, k := range inside {
+		for _, a := range k.attempts {
+			report(a.name, alone(func() error { return a.try(s) }))
 		}
 	}
 }
 
-// attempts return nil if they got out.
-var attempts = map[string]func(stage) error{
-	"read a file":                  func(s stage) error { return read(s.outside + "/secret") },
-	"read /etc/shadow":             func(stage) error { return read("/etc/shadow") },
-	"read by a link":               func(s stage) error { return readByLink(s.outside + "/secret") },
-	"read by a link to a folder":   func(s stage) error { return readByLink(s.outside, "secret") },
-	"read by /proc/self/root":      func(s stage) error { return read("/proc/self/root" + s.outside + "/secret") },
-	"read by /proc/1/root":         func(s stage) error { return read("/proc/1/root" + s.outside + "/secret") },
-	"read by /proc/PID/root":       func(s stage) error { return read(proc(s, "root"+s.outside+"/secret")) },
-	"read by /proc/PID/cwd":        func(s stage) error { return read(proc(s, "cwd/secret")) },
-	"read /proc/PID/environ":       func(s stage) error { return read(proc(s, "environ")) },
-	"read /proc/PID/fd":            func(s stage) error { _, err := os.Readlink(proc(s, "fd/0")); return err },
-	"read /proc/PID/maps":          func(s stage) error { return read(proc(s, "maps")) },
-	"open /proc/PID/mem":           func(s stage) error { return openFile(proc(s, "mem"), unix.O_RDWR) },
-	"list a folder":                func(s stage) error { return list(s.outside, "secret") },
-	"list the root's home":         func(stage) error { return list("/root", "") },
-	"create a file":                func(s stage) error { return later(os.WriteFile(s.outside+"/new", nil, 0o600)) },
-	"overwrite a file":             func(s stage) error { return openFile(s.outside+"/victim", unix.O_WRONLY) },
-	"truncate a file":              func(s stage) error { return os.Truncate(s.outside+"/victim", 1) },
-	"truncate by opening":          func(s stage) error { return openFile(s.outside+"/victim", unix.O_RDONLY|unix.O_TRUNC) },
-	"remove a file":                func(s stage) error { return os.Remove(s.outside + "/gone") },
-	"make a folder":                func(s stage) error { return later(os.Mkdir(s.outside+"/folder", 0o700)) },
-	"rename to the outside":        renameOut,
-	"rename from the outside":      func(s stage) error { return os.Rename(s.outside+"/victim", "taken") },
-	"link from the outside":        linkIn,
-	"change a mode":                func(s stage) error { return os.Chmod(s.outside+"/mode", 0o777) },
-	"change an owner":              func(s stage) error { return os.Chown(s.outside+"/mode", os.Getuid(), os.Getgid()) },
-	"change a time":                func(s stage) error { return os.Chtimes(s.outside+"/mode", time.Now(), time.Unix(1, 0)) },
-	"set an attribute":             func(s stage) error { return unix.Setxattr(s.outside+"/mode", "user.rath", []byte("x"), 0) },
-	"write in a read-only path":    func(s stage) error { return create(s.outside + "/readonly/new") },
-	"overwrite in a read-only one": func(s stage) error { return openFile(s.outside+"/readonly/file", unix.O_WRONLY) },
-	"write to /usr":                func(stage) error { return create("/usr/rath-escape") },
-	"write to /":                   func(stage) error { return create("/rath-escape") },
-	"write to /etc":                func(stage) error { return openFile("/etc/passwd", unix.O_WRONLY) },
-	"write a core pattern":         func(stage) error { return openFile("/proc/sys/kernel/core_pattern", unix.O_WRONLY) },
-	"write to sysrq":               func(stage) error { return openFile("/proc/sysrq-trigger", unix.O_WRONLY) },
-	"read kernel memory":           func(stage) error { return readSome("/proc/kcore") },
-	"write to /sys":                func(stage) error { return openFile("/sys/kernel/uevent_helper", unix.O_WRONLY) },
-	"make a device":                func(stage) error { return unix.Mknod("device", unix.S_IFCHR|0o600, 1<<8|1) },
-	"make a block device":          func(stage) error { return unix.Mknod("block", unix.S_IFBLK|0o600, 254<<8) },
-	"open a disk":                  func(stage) error { return openAny("/dev/vd*", "/dev/sd*", "/dev/nvme*", "/dev/mem", "/dev/kmsg") },
-	"open a terminal":              func(stage) error { return openAny("/dev/tty", "/dev/pts/[0-9]*", "/dev/tty[0-9]*", "/dev/console") },
-	"open by handle":               openByHandle,
-	"leave by a descriptor":        leaveByDescriptor,
-	"see a cgroup":                 func(stage) error { return create("/sys/fs/cgroup/rath-escape") },
-
-	"TCP":                       func(s stage) error { return talk("tcp", s.tcp) },
-	"its own loopback":          ownLoopback,
-	"UDP":                       func(s stage) error { return talk("udp", s.udp) },
-	"TCP to the internet":       func(stage) error { return talk("tcp", "1.1.1.1:443") },
-	"DNS":                       func(stage) error { _, err := net.LookupHost("example.com"); return err },
-	"abstract socket":           func(s stage) error { return talk("unix", "@"+s.name) },
-	"unix socket":               func(s stage) error { return talk("unix", s.outside+"/socket") },
-	"unix datagrams":            func(s stage) error { return talk("unixgram", s.outside+"/datagrams") },
-	"datagrams by a pair":       datagramsByPair,
-	"raw socket":                func(stage) error { return socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP) },
-	"packet socket":             func(stage) error { return socket(unix.AF_PACKET, unix.SOCK_RAW, 0) },
-	"vsock":                     func(stage) error { return socket(unix.AF_VSOCK, unix.SOCK_STREAM, 0) },
-	"kernel crypto socket":      func(stage) error { return socket(unix.AF_ALG, unix.SOCK_SEQPACKET, 0) },
-	"family with high bits":     func(stage) error { return socket(1<<32|unix.AF_VSOCK, unix.SOCK_STREAM, 0) },
-	"x32 socket":                func(stage) error { return call(unix.SYS_SOCKET|0x40000000, unix.AF_VSOCK, unix.SOCK_STREAM) },
-	"see the host's interfaces": seeInterfaces,
-	"signal a process":          func(s stage) error { return unix.Kill(s.pid, 0) },
-	"signal a thread":           func(s stage) error { return unix.Tgkill(s.pid, s.pid, 0) },
-	"signal by pidfd":           signalByPidfd,
-	"signal by a pipe":          signalByPipe,
-	"signal everyone":           signalEveryone,
-	"trace a process":           func(s stage) error { return unix.PtraceAttach(s.pid) },
-	"trace by seizing":          func(s stage) error { return unix.PtraceSeize(s.pid) },
-	"read a process's memory":   readMemory,
-	"take a descriptor":         takeDescriptor,
-	"limit a process":           limitProcess,
-	"slow a process":            func(s stage) error { return unix.Setpriority(unix.PRIO_PROCESS, s.pid, 0) },
-	"slow all of the user's":    func(stage) error { return slowAll() },
-	"pin a process":             pinProcess,
-	"see a process":             func(s stage) error { return see(s.pid) },
-	"new user namespace":        func(stage) error { return unix.Unshare(unix.CLONE_NEWUSER) },
-	"new mount namespace":       func(stage) error { return unix.Unshare(unix.CLONE_NEWNS) },
-	"new network namespace":     func(stage) error { return unix.Unshare(unix.CLONE_NEWNET) },
-	"clone a user namespace":    cloneNamespace,
-	"clone3":                    func(stage) error { return call(unix.SYS_CLONE3, 0, 88) },
-	"join a namespace":          joinNamespace,
-	"mount":                     func(stage) error { return unix.Mount("none", ".", "tmpfs", 0, "") },
-	"remount the root":          func(stage) error { return unix.Mount("", "/", "", unix.MS_REMOUNT|unix.MS_BIND, "") },
-	"unmount":                   func(stage) error { return unix.Unmount("/proc", unix.MNT_DETACH) },
-	"chroot":                    func(stage) error { return unix.Chroot(".") },
-	"pivot the root":            func(stage) error { return unix.PivotRoot(".", ".") },
-	"clone a mount":             func(stage) error { _, err := unix.OpenTree(unix.AT_FDCWD, ".", unix.OPEN_TREE_CLONE); return err },
-	"new file system":           func(stage) error { _, err := unix.Fsopen("tmpfs", 0); return err },
-	"add a key": func(stage) error {
-		_, err := unix.AddKey("user", "rath", []byte("x"), unix.KEY_SPEC_SESSION_KEYRING)
-		return err
-	},
-	"session keyring":      func(stage) error { _, err := unix.KeyctlGetKeyringID(unix.KEY_SPEC_SESSION_KEYRING, false); return err },
-	"bpf":                  func(stage) error { return reaches(unix.SYS_BPF, 0, 0, 0) },
-	"io_uring":             func(stage) error { return reaches(unix.SYS_IO_URING_SETUP, 1, 0) },
-	"userfaultfd":          func(stage) error { return call(unix.SYS_USERFAULTFD, 1) },
-	"perf events":          func(stage) error { return reaches(unix.SYS_PERF_EVENT_OPEN, 0, 0, 0) },
-	"load a module":        func(stage) error { return reaches(unix.SYS_INIT_MODULE, 0, 0, 0) },
-	"reboot":               func(stage) error { return reaches(unix.SYS_REBOOT, 0, 0, 0) },
-	"swap":                 func(stage) error { return reaches(unix.SYS_SWAPON, 0, 0) },
-	"kernel log":           func(stage) error { return call(unix.SYS_SYSLOG, 10) },
-	"set the clock":        func(stage) error { return reaches(unix.SYS_CLOCK_SETTIME, unix.CLOCK_REALTIME, 0) },
-	"set the host's name":  func(stage) error { return reaches(unix.SYS_SETHOSTNAME, 0, 1) },
-	"I/O ports":            func(stage) error { return openFile("/dev/port", unix.O_RDONLY) },
-	"shared memory":        func(s stage) error { return call(unix.SYS_SHMGET, uintptr(s.shm), 1, 0) },
-	"an inherited folder":  inheritedFolder,
-	"set-user-id by chmod": func(stage) error { return setID(func(f string) error { return unix.Chmod(f, 0o4755) }) },
-	"set-user-id by fchmodat": func(stage) error {
-		return setID(func(f string) error { return unix.Fchmodat(unix.AT_FDCWD, f, 0o4755, 0) })
-	},
-	"set-user-id by open":        setIDByOpen,
-	"capabilities":               capabilities,
-	"gain by a set-user-id file": gainRights,
-	"core dumps":                 coreDumps,
-	"see secrets":                seeSecrets,
+// alone does something on a thread that is not used any more afterwards, with a root and
+// a user of its own.
+func alone(do func() error) error {
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := unix.Unshare(unix.CLONE_FS)
+		if err == nil {
+			err = do()
+		}
+		result <- err
+	}()
+	return <-result
 }
 
-func proc(s stage, name string) string { return fmt.Sprintf("/proc/%d/%s", s.pid, name) }
+func report(name string, err error) {
+	result := outcome(err)
+	switch {
+	case err == nil:
+		err = errors.New("it came off")
+	case os.Getenv("LEVEL") == sandbox.LevelHost && missing(err):
+		result = unknown
+	}
+	fmt.Printf("%s\t%s\t%s\n", name, result, strings.ReplaceAll(err.Error(), "\n", " "))
+}
+
+// outcome says what became of an attempt by its error.
+func outcome(err error) string {
+	switch {
+	case err == nil:
+		return notStopped
+	case errors.Is(err, errNone):
+		return unknown
+	}
+	return stopped
+}
+
+// missing reports whether an attempt failed for want of a target. In a sandbox that is as
+// good as any other failure; at the level "host" it says nothing.
+func missing(err error) bool {
+	var slow net.Error
+	if errors.As(err, &slow) && slow.Timeout() {
+		return true
+	}
+	for _, e := range []error{
+		unix.ENOENT, unix.ENOSYS, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT, unix.ESOCKTNOSUPPORT,
+		unix.EOPNOTSUPP, unix.ENETUNREACH, unix.EHOSTUNREACH, unix.EADDRNOTAVAIL,
+	} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func proc(s stage, name string) string { return fmt.Sprintf("/proc/%d/%s", s.PID, name) }
 
 func read(name string) error {
 	_, err := os.ReadFile(name)
@@ -210,23 +134,6 @@ func list(name, want string) error {
 		err = errors.New("another folder")
 	}
 	return err
-}
-
-// later is for what may have happened to another folder: the test will look.
-func later(err error) error {
-	if err == nil {
-		err = errors.New("the test will tell")
-	}
-	return err
-}
-
-// slowAll sets the priority of all the user's processes to the one that this one has.
-func slowAll() error {
-	nice, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-	if err != nil {
-		return err
-	}
-	return unix.Setpriority(unix.PRIO_USER, 0, 20-nice)
 }
 
 func openFile(name string, flags int) error {
@@ -262,23 +169,22 @@ func renameOut(s stage) error {
 	if err := os.WriteFile("mine", nil, 0o600); err != nil {
 		return err
 	}
-	return os.Rename("mine", s.outside+"/mine")
+	return os.Rename("mine", s.Outside+"/mine")
 }
 
 func linkIn(s stage) error {
 	_ = os.Remove("linked")
-	if err := os.Link(s.outside+"/secret", "linked"); err != nil {
+	if err := os.Link(s.Outside+"/secret", "linked"); err != nil {
 		return err
 	}
 	return read("linked")
 }
 
 func openByHandle(s stage) error {
-	handle, mount, err := unix.NameToHandleAt(unix.AT_FDCWD, ".", 0)
+	handle, _, err := unix.NameToHandleAt(unix.AT_FDCWD, ".", 0)
 	if err != nil {
 		return err
 	}
-	_ = mount
 	at, err := unix.Open(".", unix.O_RDONLY, 0)
 	if err != nil {
 		return err
@@ -289,24 +195,13 @@ func openByHandle(s stage) error {
 
 // leaveByDescriptor looks for an inherited folder that leads outside.
 func leaveByDescriptor(s stage) error {
-	for fd := 3; fd < 256; fd++ {
-		at, err := unix.Openat(fd, strings.Repeat("../", 20)+s.outside[1:]+"/secret", unix.O_RDONLY, 0)
+	for fd := range inherited {
+		at, err := unix.Openat(fd, upwards+s.Outside[1:]+"/secret", unix.O_RDONLY, 0)
 		if err == nil {
 			return unix.Close(at)
 		}
 	}
 	return errors.New("no descriptor leads there")
-}
-
-// inheritedFolder looks for any folder that was not opened here.
-func inheritedFolder(stage) error {
-	for fd := range 1024 {
-		var info unix.Stat_t
-		if unix.Fstat(fd, &info) == nil && info.Mode&unix.S_IFMT == unix.S_IFDIR {
-			return nil
-		}
-	}
-	return errors.New("none")
 }
 
 func talk(network, address string) error {
@@ -330,26 +225,12 @@ func talk(network, address string) error {
 	return err
 }
 
-// ownLoopback is no escape: it tells whether programs here can talk to each other.
-func ownLoopback(stage) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err == nil {
-		err = c.Close()
-	}
-	return err
-}
-
 func datagramsByPair(s stage) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
 	if err != nil {
 		return err
 	}
-	return unix.Sendto(pair[0], []byte("hello"), 0, &unix.SockaddrUnix{Name: s.outside + "/datagrams"})
+	return unix.Sendto(pair[0], []byte("hello"), 0, &unix.SockaddrUnix{Name: s.Outside + "/datagrams"})
 }
 
 func socket(family, kind, proto uintptr) error {
@@ -369,7 +250,11 @@ func call(number uintptr, args ...uintptr) error {
 // reaches is for calls that must not succeed: an error other than that of a missing right
 // shows that the kernel looked at the arguments.
 func reaches(number uintptr, args ...uintptr) error {
-	switch err := call(number, args...); err {
+	return reached(call(number, args...))
+}
+
+func reached(err error) error {
+	switch err {
 	case unix.EPERM, unix.EACCES, unix.ENOSYS:
 		return err
 	}
@@ -390,7 +275,7 @@ func seeInterfaces(stage) error {
 }
 
 func signalByPidfd(s stage) error {
-	fd, err := unix.PidfdOpen(s.pid, 0)
+	fd, err := unix.PidfdOpen(s.PID, 0)
 	if err != nil {
 		return err
 	}
@@ -403,18 +288,18 @@ func signalByPipe(s stage) error {
 	if err := unix.Pipe(p[:]); err != nil {
 		return err
 	}
-	if _, err := unix.FcntlInt(uintptr(p[0]), unix.F_SETOWN, s.pid); err != nil {
+	if _, err := unix.FcntlInt(uintptr(p[0]), unix.F_SETOWN, s.Spares[0]); err != nil {
 		return err
 	}
 	_, _ = unix.FcntlInt(uintptr(p[0]), unix.F_SETSIG, int(unix.SIGUSR1)) // ends the victim
 	_, _ = unix.FcntlInt(uintptr(p[0]), unix.F_SETFL, unix.O_ASYNC)
-	_, _ = unix.Write(p[1], []byte("x"))
-	return later(nil)
+	_, err := unix.Write(p[1], []byte("x"))
+	return err
 }
 
 // signalEveryone reaches nobody, with the signal that does nothing, if there is nobody else.
 func signalEveryone(s stage) error {
-	if err := unix.Kill(s.pid, 0); err != nil {
+	if err := unix.Kill(s.PID, 0); err != nil {
 		return err
 	}
 	return unix.Kill(-1, 0)
@@ -423,7 +308,7 @@ func signalEveryone(s stage) error {
 func readMemory(s stage) error {
 	buffer := make([]byte, 8)
 	local := []unix.Iovec{{Base: &buffer[0], Len: 8}}
-	_, err := unix.ProcessVMReadv(s.pid, local, []unix.RemoteIovec{{Base: 0x400000, Len: 8}}, 0)
+	_, err := unix.ProcessVMReadv(s.PID, local, []unix.RemoteIovec{{Base: 0x400000, Len: 8}}, 0)
 	if err == unix.EFAULT {
 		return nil
 	}
@@ -431,7 +316,7 @@ func readMemory(s stage) error {
 }
 
 func takeDescriptor(s stage) error {
-	fd, err := unix.PidfdOpen(s.pid, 0)
+	fd, err := unix.PidfdOpen(s.PID, 0)
 	if err != nil {
 		return err
 	}
@@ -441,16 +326,16 @@ func takeDescriptor(s stage) error {
 
 func limitProcess(s stage) error {
 	var old unix.Rlimit
-	if err := unix.Prlimit(s.pid, unix.RLIMIT_CORE, nil, &old); err != nil {
+	if err := unix.Prlimit(s.PID, unix.RLIMIT_CORE, nil, &old); err != nil {
 		return err
 	}
-	return unix.Prlimit(s.pid, unix.RLIMIT_CORE, &old, nil)
+	return unix.Prlimit(s.PID, unix.RLIMIT_CORE, &old, nil)
 }
 
 func pinProcess(s stage) error {
 	var set unix.CPUSet
 	set.Set(0)
-	return unix.SchedSetaffinity(s.pid, &set)
+	return unix.SchedSetaffinity(s.PID, &set)
 }
 
 func see(pid int) error {
@@ -527,23 +412,252 @@ func gainRights(stage) error {
 	return err
 }
 
-func coreDumps(stage) error {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_CORE, &limit); err != nil {
-		return err
-	}
-	if limit.Max == 0 {
-		return errors.New("none")
-	}
-	return nil
-}
-
-func seeSecrets(stage) error {
-	for pid := range 1000 {
-		data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if strings.Contains(string(data), "sk-of-the-program") {
+// inherits looks for a descriptor of a kind.
+func inherits(kind uint32) error {
+	for _, k := range inherited {
+		if k == kind {
 			return nil
 		}
 	}
-	return errors.New("none found")
+	return errors.New("none")
+}
+
+// swapAndOpen has a folder swapped for a link to the outside, while files below it are
+// opened.
+func swapAndOpen(s stage) error {
+	return swapped(".", s.Outside, func() bool {
+		data, _ := os.ReadFile("swap/secret")
+		return string(data) == "outside"
+	})
+}
+
+// makeGroup makes a control group, which on the old hierarchies is in one of them.
+func makeGroup(stage) error {
+	dir := "/sys/fs/cgroup/rath-escape"
+	err := os.Mkdir(dir, 0o700)
+	if err == nil {
+		err = os.Remove(dir)
+	}
+	return err
+}
+
+func trace(pid int, begin func(int) error) error {
+	if err := begin(pid); err != nil {
+		return err
+	}
+	_ = unix.PtraceInterrupt(pid) // after seizing; after attaching it is on its way
+	if _, err := unix.Wait4(pid, nil, unix.WALL, nil); err != nil {
+		return err
+	}
+	return unix.PtraceDetach(pid)
+}
+
+func openQueue(name string, flags uintptr) error {
+	text, err := unix.BytePtrFromString(name)
+	if err != nil {
+		return err
+	}
+	fd, _, errno := unix.RawSyscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(text)), flags, 0o600, 0, 0, 0)
+	if errno != 0 {
+		return errno
+	}
+	return unix.Close(int(fd))
+}
+
+func mount(source, fs string, flags uintptr) func(stage) error {
+	return func(stage) error {
+		_ = os.Mkdir("mount", 0o700)
+		err := unix.Mount(source, "mount", fs, flags, "")
+		if err == nil {
+			err = unix.Unmount("mount", unix.MNT_DETACH)
+		}
+		return err
+	}
+}
+
+func setIDByMknod(stage) error {
+	_ = os.Remove("setid3")
+	if err := unix.Mknod("setid3", unix.S_IFREG|0o4755, 0); err != nil {
+		return err
+	}
+	return hasSetID("setid3")
+}
+
+// fileCapabilities gives a file the right to everything.
+func fileCapabilities(stage) error {
+	if err := os.WriteFile("capable", nil, 0o700); err != nil {
+		return err
+	}
+	all := []byte("\x01\x00\x00\x02\xff\xff\xff\xff\x00\x00\x00\x00\xff\x00\x00\x00\x00\x00\x00\x00")
+	return unix.Setxattr("capable", "security.capability", all, 0)
+}
+
+// raiseLimit takes back a limit that was set for good.
+func raiseLimit(stage) error {
+	err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1, Max: 1})
+	if err == nil {
+		err = unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+	}
+	return err
+}
+
+// makeNode makes a device, and removes it again.
+func makeNode(mode uint32, number int) error {
+	_ = os.Remove("node")
+	err := unix.Mknod("node", mode, number)
+	if err == nil {
+		err = os.Remove("node")
+	}
+	return err
+}
+
+// useDevice reads from a device that somebody else has made in the workspace, which only
+// the superuser could.
+func useDevice(stage) error {
+	if _, err := os.Lstat("zero"); err != nil {
+		return errNone
+	}
+	return readSome("zero")
+}
+
+// typeIn has the user's terminal believe that the user has typed.
+func typeIn(s stage) error {
+	fd, err := unix.Open(s.Terminal, unix.O_RDWR|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	letter := byte('x')
+	return call(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSTI, uintptr(unsafe.Pointer(&letter)))
+}
+
+// atHome is for what can fail because of the network that this machine is in.
+func atHome(err error) error {
+	if err != nil && !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) {
+		err = fmt.Errorf("%w: %w", unix.EHOSTUNREACH, err)
+	}
+	return err
+}
+
+// serve waits for somebody outside to call.
+func serve(s stage) error {
+	l, err := net.Listen("tcp", s.Serve)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	_ = l.(*net.TCPListener).SetDeadline(time.Now().Add(time.Second))
+	c, err := l.Accept()
+	if err != nil {
+		return fmt.Errorf("nobody called: %v", err)
+	}
+	return c.Close()
+}
+
+// ping sends an echo request to this machine and waits for what comes back.
+func ping(stage) error {
+	c, err := net.ListenPacket("ip4:icmp", "127.0.0.1")
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(2 * time.Second))
+	echo := []byte{8, 0, 0xf7, 0xff, 0, 0, 0, 0}
+	if _, err := c.WriteTo(echo, &net.IPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
+		return err
+	}
+	_, _, err = c.ReadFrom(make([]byte, 64))
+	return err
+}
+
+// askNameServer asks the one that the stage has for this.
+func askNameServer(s stage) error {
+	r := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "udp", s.DNS)
+	}}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	_, err := r.LookupNetIP(ctx, "ip4", "secret-in-a-name.example.com.")
+	return err
+}
+
+// setClock sets what is set already, which takes the same right.
+func setClock(stage) error {
+	var now unix.Timex
+	if _, err := unix.Adjtimex(&now); err != nil {
+		return err
+	}
+	const status = 0x10 // ADJ_STATUS
+	set := unix.Timex{Modes: status, Status: now.Status}
+	_, err := unix.Adjtimex(&set)
+	return err
+}
+
+// coreDumps ends a process as if it had gone wrong.
+func coreDumps(stage) error {
+	p, err := os.StartProcess("/bin/sh", []string{"sh", "-c", "kill -ABRT $$"}, &os.ProcAttr{})
+	if err != nil {
+		return err
+	}
+	state, err := p.Wait()
+	if err == nil && !state.Sys().(syscall.WaitStatus).CoreDump() {
+		err = errors.New("none")
+	}
+	return err
+}
+
+func seeSecrets(s stage) error {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", s.Program))
+	if err == nil && !strings.Contains(string(data), theKey) {
+		err = errors.New("it is not there")
+	}
+	return err
+}
+
+// swapped does something over and over while a folder "swap" trades places with a link to
+// another one, until it comes off or both have happened in turn often enough.
+func swapped(dir, outside string, cameOff func() bool) error {
+	name, link := filepath.Join(dir, "swap"), filepath.Join(dir, "swap.link")
+	if err := errors.Join(
+		os.RemoveAll(name), os.RemoveAll(link), // which may have traded places
+		os.Mkdir(name, 0o700), os.WriteFile(name+"/secret", []byte("inside"), 0o600), os.Symlink(outside, link),
+	); err != nil {
+		return err
+	}
+	var trades atomic.Int64
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			default:
+				if unix.Renameat2(unix.AT_FDCWD, name, unix.AT_FDCWD, link, unix.RENAME_EXCHANGE) == nil {
+					trades.Add(1)
+				}
+			}
+		}
+	}()
+	defer func() { close(end); <-ended }()
+	between, last := 0, int64(0) // how often there were trades between two times
+	for limit := time.Now().Add(20 * time.Second); between < 100 && time.Now().Before(limit); {
+		if cameOff() {
+			return nil
+		}
+		if now := trades.Load(); now > last {
+			between, last = between+1, now
+		}
+	}
+	return fmt.Errorf("never, in %d trades", trades.Load())
+}
+
+// helpLoopback tells whether programs here can talk to each other.
+func helpLoopback() {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err == nil {
+		defer l.Close()
+		_, err = net.Dial("tcp", l.Addr().String())
+	}
+	fmt.Println(err == nil)
 }

@@ -182,11 +182,6 @@ func wrapSystem() (args []string) {
 	return args
 }
 
-func (w *bubblewrap) start(cmd *exec.Cmd) error {
-	keepFiles()
-	return cmd.Start()
-}
-
 func (w *bubblewrap) collar() int { return wrapCollarFD }
 
 // prologue closes what bwrap has left open: a folder opened outside leads outside.
@@ -232,11 +227,11 @@ func (w *bubblewrap) wrap(cmd *exec.Cmd) (files []*os.File, err error) {
 			return files, fmt.Errorf("keep %s in place: %w", name, plain(err))
 		}
 		files = append(files, f)
-		args = append(args, "--bind-fd", strconv.Itoa(wrapPinFD+i), filepath.Join(w.box.dir, name))
+		args = append(args, "--bind-fd", strconv.Itoa(wrapPinFD+i), w.box.seen(filepath.Join(w.box.dir, name)))
 	}
 	args = append(args, w.masks()...)
 	args = append(args, wrapDevices()...)
-	args = append(args, "--remount-ro", "/", "--chdir", cmd.Dir, "--")
+	args = append(args, "--remount-ro", "/", "--chdir", w.box.seen(cmd.Dir), "--")
 	cmd.Args = append(args, cmd.Args...)
 	cmd.Path, cmd.Err = w.program, nil
 	cmd.Dir = "/"
@@ -263,9 +258,8 @@ func (w *bubblewrap) binds() []string {
 	}
 	add := func(flag string, paths []place) {
 		for _, p := range paths {
-			list = append(list, bind{flag, p.real, p.real})
-			if p.name != p.real {
-				list = append(list, bind{flag, p.real, p.name})
+			for _, name := range w.box.shown(p) {
+				list = append(list, bind{flag, p.real, name})
 			}
 		}
 	}
@@ -310,20 +304,44 @@ func (w *bubblewrap) pins() []string {
 // folders on the way are in place.
 func (w *bubblewrap) masks() (args []string) {
 	for _, p := range w.box.readOnly {
-		if within(p.real, w.box.dir) {
-			args = append(args, "--ro-bind", p.real, p.real)
+		if !within(p.real, w.box.dir) {
+			continue
+		}
+		for _, view := range w.views(p.real) {
+			args = append(args, "--ro-bind", p.real, view)
 		}
 	}
 	for _, name := range w.box.hidden {
 		name = target(name)
 		info, err := os.Stat(name)
-		switch {
-		case err != nil || !w.box.reachable(name, w.box.readOnly, w.box.writable):
-		case info.IsDir():
-			args = append(args, "--tmpfs", name, "--remount-ro", name)
-		default:
-			args = append(args, "--ro-bind", os.DevNull, name)
+		if err != nil {
+			continue
+		}
+		for _, view := range w.views(name) {
+			if info.IsDir() {
+				args = append(args, "--tmpfs", view, "--remount-ro", view)
+			} else {
+				args = append(args, "--ro-bind", os.DevNull, view)
+			}
 		}
 	}
 	return args
+}
+
+// views are all the names under which commands would find a file: a folder that goes by
+// two is mounted twice, and what covers a file in one mount does not cover it in the other.
+func (w *bubblewrap) views(name string) (views []string) {
+	for _, p := range slices.Concat(w.box.readOnly, w.box.writable) {
+		rel, err := filepath.Rel(p.real, name)
+		switch {
+		case err == nil && filepath.IsLocal(rel):
+			for _, dir := range w.box.shown(p) {
+				views = append(views, filepath.Join(dir, rel))
+			}
+		case within(p.real, name):
+			views = append(views, name)
+		}
+	}
+	slices.Sort(views)
+	return slices.Compact(views)
 }

@@ -31,8 +31,13 @@ type host struct{}
 func (host) wrap(*exec.Cmd) ([]*os.File, error) { return nil, nil }
 func (host) collar() int                        { return collarFD }
 func (host) prologue() string                   { return "" }
-func (host) start(cmd *exec.Cmd) error          { return cmd.Start() }
-func (host) environ() []string                  { return nil }
-func (host) capable(*capabilities)              {}
-func (host) end()                               {}
-func (host) close()                             {}
+
+func (host) start(cmd *exec.Cmd) error {
+	keepFiles()
+	return cmd.Start()
+}
+
+func (host) environ() []string     { return nil }
+func (host) capable(*capabilities) {}
+func (host) end()                  {}
+func (host) close()                {}

@@ -2,127 +2,19 @@ package local
 
 import (
 	"context"
-	_ "embed"
-	"fmt"
-	"strings"
 
-	"github.com/google/uuid"
 	"github.com/openrath-go/rath/sandbox/driver"
+	"github.com/openrath-go/rath/sandbox/internal/code"
 )
 
-// interpreter runs a program text. The program finds its standard input empty: an
-// interpreter that reads it from there line by line would hand the rest to the program,
-// and node hands a stream that has ended before the program can listen.
-type interpreter struct {
-	names   []string // of the language
-	program string
-	inline  []string // before a text that is an argument; nil: it never is
-	stdin   []string // for a text on standard input, read whole before it runs; nil: a file
-}
-
-var interpreters = []interpreter{
-	{[]string{"python", "python3", "py"}, "python3", nil, []string{"-c", pythonRunner}},
-	{[]string{"bash", "sh"}, "bash", []string{"-c"}, []string{"-c", `eval -- "$(cat)"`}},
-	{[]string{"node", "javascript", "js"}, "node", []string{"--eval"}, []string{"-"}},
-	{[]string{"go", "golang"}, "go", nil, nil},
-}
-
-//go:embed runner.py
-var pythonRunner string
-
-// textMark names the variable with the tag that the value of a program's last
-// expression is wrapped in, amid what the program puts out.
-const textMark = "RATH_TEXT_MARK"
-
-func (b *box) languages() []string {
-	var found []string
-	for _, in := range interpreters {
-		if _, err := b.findProgram(in.program); err == nil {
-			found = append(found, in.names[0])
-		}
-	}
-	return found
-}
+func (b *box) languages() []string { return code.Languages(b) }
 
 func (b *box) RunCode(ctx context.Context, c driver.Code) (driver.CodeResult, error) {
-	in, err := b.find(c.Language)
-	if err != nil {
-		return driver.CodeResult{}, err
-	}
-	mark := uuid.NewString()
-	cmd := driver.Command{
-		Args: []string{in.program}, Timeout: c.Timeout, MaxOutput: c.MaxOutput,
-		Env: []string{textMark + "=" + mark},
-	}
-	switch {
-	case in.inline != nil && canBeArgument(c.Source):
-		cmd.Args = append(append(cmd.Args, in.inline...), c.Source)
-	case in.stdin != nil:
-		cmd.Args, cmd.Stdin = append(cmd.Args, in.stdin...), strings.NewReader(c.Source)
-	default:
-		file := "rath-" + mark + ".go" // go run skips names that begin with a dot
-		if err := b.Write(ctx, file, []byte(c.Source)); err != nil {
-			return driver.CodeResult{}, err
-		}
-		defer func() { _ = b.Remove(context.WithoutCancel(ctx), file) }()
-		cmd.Args = append(cmd.Args, "run", file)
-	}
-	r, err := b.Exec(ctx, cmd)
-	return codeResult(r, mark, c), err
+	return code.Run(ctx, b, c)
 }
 
-// maxArgument is a length that every system takes, Windows with all of it escaped too.
-const maxArgument = 15 << 10
-
-// canBeArgument reports whether a text arrives as it is, and is not taken for an option.
-func canBeArgument(source string) bool {
-	return len(source) <= maxArgument && !strings.HasPrefix(source, "-") && !strings.Contains(source, "\x00")
-}
-
-func (b *box) find(language string) (interpreter, error) {
-	if language == "" {
-		language = "python"
-	}
-	for _, in := range interpreters {
-		for _, name := range in.names {
-			if !strings.EqualFold(name, language) {
-				continue
-			}
-			_, err := b.findProgram(in.program)
-			return in, err
-		}
-	}
-	return interpreter{}, fmt.Errorf("%w: the languages here are %s", driver.ErrUnsupported, strings.Join(b.languages(), ", "))
-}
-
-func codeResult(r driver.Result, mark string, c driver.Code) driver.CodeResult {
-	out := driver.CodeResult{Stdout: r.Stdout, Stderr: r.Stderr, ExitCode: r.ExitCode, Elapsed: r.Elapsed}
-	out.Stdout, out.Text = cutText(r.Stdout, "<"+mark+">", "</"+mark+">")
-	switch {
-	case r.TimedOut:
-		out.Error = fmt.Sprintf("it took longer than %v and was stopped", c.Timeout)
-	case r.ExitCode != 0:
-		out.Error = lastLine(r.Stderr)
-		if out.Error == "" {
-			out.Error = fmt.Sprintf("exit code %d", r.ExitCode)
-		}
-	}
-	return out
-}
-
-// cutText takes the value of the last expression out of the output, which can go on
-// behind it. Where too much output has cost one of the tags, there is no telling.
-func cutText(output, open, end string) (rest, text string) {
-	before, inner, _ := strings.Cut(output, open)
-	text, after, ok := strings.Cut(inner, end)
-	if !ok {
-		return strings.NewReplacer(open, "", end, "").Replace(output), ""
-	}
-	return before + after, text
-}
-
-// lastLine is where interpreters say what went wrong.
-func lastLine(text string) string {
-	text = strings.TrimSpace(text)
-	return text[strings.LastIndexByte(text, '\n')+1:]
+// FindProgram makes it a [code.Host].
+func (b *box) FindProgram(name string) error {
+	_, err := b.findProgram(name)
+	return err
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/openrath-go/rath/sandbox/driver"
+	"github.com/openrath-go/rath/sandbox/internal/output"
 )
 
 // Every process of a command carries these variables, by which what has left the
@@ -36,14 +36,14 @@ func (b *box) Exec(ctx context.Context, c driver.Command) (driver.Result, error)
 	if err != nil {
 		return driver.Result{}, err
 	}
-	stdout, stderr := newCapped(c.MaxOutput), newCapped(c.MaxOutput)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, tee(stdout, c.Stdout), tee(stderr, c.Stderr)
+	stdout, stderr := output.NewCapped(c.MaxOutput), output.NewCapped(c.MaxOutput)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, output.Tee(stdout, c.Stdout), output.Tee(stderr, c.Stderr)
 
 	begin := time.Now()
 	err = b.run(ctx, cmd, mark)
 	r := driver.Result{
 		ExitCode: -1, Stdout: stdout.String(), Stderr: stderr.String(),
-		Truncated: stdout.cut() > 0 || stderr.cut() > 0, Elapsed: time.Since(begin),
+		Truncated: stdout.Cut() > 0 || stderr.Cut() > 0, Elapsed: time.Since(begin),
 	}
 	if cmd.ProcessState != nil {
 		r.ExitCode = cmd.ProcessState.ExitCode()
@@ -64,6 +64,13 @@ func (b *box) Exec(ctx context.Context, c driver.Command) (driver.Result, error)
 // run runs a command to its end. What it leaves in the background lives on, unless ctx
 // ended it.
 func (b *box) run(ctx context.Context, cmd *exec.Cmd, mark string) error {
+	if b.policy.Level != driver.LevelBubblewrap { // where names lead nowhere else
+		dir, err := b.enter(cmd)
+		if err != nil {
+			return plain(err)
+		}
+		defer dir.Close()
+	}
 	g, err := start(cmd, b.cage, b.counter)
 	if err != nil {
 		return err
@@ -88,15 +95,8 @@ func (b *box) command(ctx context.Context, c driver.Command) (*exec.Cmd, string,
 	mark := fmt.Sprintf("%s=%s-%d", markCommand, b.id, b.ran.Add(1))
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = filepath.Join(b.dir, dir)
-	cmd.Env = append(slices.Concat(b.environment(), b.cage.environ(), c.Env), markSandbox+"="+b.id, mark, "PWD="+cmd.Dir)
+	cmd.Env = append(slices.Concat(b.environment(), b.cage.environ(), c.Env), markSandbox+"="+b.id, mark, "PWD="+b.seen(cmd.Dir))
 	cmd.WaitDelay = lingering
 	own(cmd)
 	return cmd, mark, nil
-}
-
-func tee(kept io.Writer, live io.Writer) io.Writer {
-	if live == nil {
-		return kept
-	}
-	return io.MultiWriter(kept, live)
 }

@@ -32,7 +32,7 @@ func (b *box) relative(name string) (string, error) {
 }
 
 // rebase makes an absolute name relative, whether it goes by the directory's own name, by
-// the one it was opened under, or by that of the directory it is a fork of.
+// the one it was opened under, or by those of the directories it is a fork of.
 func (b *box) rebase(name string) (string, error) {
 	for _, dir := range append([]string{b.dir, b.named}, b.alias...) {
 		if rel, err := filepath.Rel(dir, name); err == nil && filepath.IsLocal(rel) {

@@ -1,9 +1,12 @@
+//go:build unix
+
 package local_test
 
 import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/openrath-go/rath/sandbox"
@@ -18,7 +21,11 @@ func forkable(t *testing.T, level string) *sandbox.Sandbox {
 	if err != nil {
 		t.Skip(err)
 	}
-	return openAt(t, level, &local.Options{Workspace: store, Hidden: []string{".env", filepath.Join(t.TempDir(), "keys")}})
+	opts := &local.Options{Workspace: store, Hidden: []string{filepath.Join(t.TempDir(), "keys")}}
+	if level != sandbox.LevelLandlock { // which cannot hide what is inside
+		opts.Hidden = append(opts.Hidden, ".env")
+	}
+	return openAt(t, level, opts)
 }
 
 func TestFork(t *testing.T) {
@@ -87,10 +94,57 @@ func TestFork(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer later.Close()
-			later.Advance(end.ID)
+			later.Advance(sandbox.Version{Snapshot: end.ID, Number: 2})
+			later.Advance(sandbox.Version{Snapshot: base.ID, Number: 1}) // not later
 			read(later, "b", "2")
-			later.Advance(base.ID) // too late
+			later.Advance(sandbox.Version{Snapshot: base.ID, Number: 3}) // too late
 			read(later, "b", "2")
+		})
+	}
+}
+
+// In every branch of a conversation a path means the same, where the level can have it so.
+func TestForkPaths(t *testing.T) {
+	for _, level := range []string{sandbox.LevelHost, sandbox.LevelLandlock, sandbox.LevelBubblewrap} {
+		t.Run(level, func(t *testing.T) {
+			s := forkable(t, level)
+			ctx, dir := t.Context(), s.Placement().Spec.WorkingDir
+			fork := func(s *sandbox.Sandbox, text string) *sandbox.Sandbox {
+				t.Helper()
+				if err := s.WriteFile(ctx, "sub/a", []byte(text)); err != nil {
+					t.Fatal(err)
+				}
+				base, err := s.Snapshot(ctx)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := s.Fork(base.ID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { f.Close() })
+				return f
+			}
+			first := fork(s, "0")
+			second := fork(first, "1")
+			for _, f := range []*sandbox.Sandbox{second, first} {
+				r, err := f.Exec(ctx, sandbox.Command{Shell: `pwd -P; echo "$PWD"; printf x >>a; cat "$PWD/a"; ln -s "$PWD/a" ../link`, Dir: "sub"})
+				lines := strings.Split(r.Stdout, "\n")
+				if err != nil || len(lines) != 3 || lines[0] != lines[1] || lines[2] != "1x" {
+					t.Fatalf("%+v, %v", r, err)
+				}
+				if same := lines[0] == filepath.Join(dir, "sub"); same != (level == sandbox.LevelBubblewrap) {
+					t.Errorf("the fork of %s is at %s", dir, lines[0])
+				}
+				for _, name := range []string{"link", filepath.Join(dir, "sub", "a"), filepath.Join(lines[0], "a")} {
+					if got, err := f.ReadFile(ctx, name); err != nil || string(got) != "1x" {
+						t.Errorf("%s: %q, %v", name, got, err)
+					}
+				}
+			}
+			if got, err := s.ReadFile(ctx, "sub/a"); err != nil || string(got) != "0" {
+				t.Errorf("the workspace has %q, %v", got, err)
+			}
 		})
 	}
 }

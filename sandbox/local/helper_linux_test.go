@@ -20,7 +20,9 @@ func TestMain(m *testing.M) {
 // helperEnv names a helper for the test binary to be, instead of running the tests.
 const helperEnv = "RATH_TEST_HELPER"
 
-var helpers = map[string]func(){"run": helpRun, "protect": helpProtect, "attack": helpAttack}
+var helpers = map[string]func(){
+	"run": helpRun, "protect": helpProtect, "attack": helpAttack, "loopback": helpLoopback,
+}
 
 func helper(t *testing.T, name string, env ...string) *exec.Cmd {
 	t.Helper()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"sync/atomic"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"github.com/openrath-go/rath/sandbox/driver"
@@ -37,6 +38,7 @@ type landlock struct {
 	warden  *warden
 	scratch *scratch
 	network driver.Network
+	used    atomic.Bool // a command was started
 }
 
 // probeLandlock says what is missing, if anything.
@@ -134,6 +136,23 @@ func strangers() []int {
 	})
 }
 
+// hireStranger starts a process outside that does nothing.
+func hireStranger() (pids []int, dismiss func()) {
+	cmd := exec.Command("/bin/sh", "-c", "read -r line")
+	cmd.Env = []string{}
+	_, err := cmd.StdinPipe() // which keeps it waiting
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, func() {}
+	}
+	return []int{cmd.Process.Pid}, func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
+
 // alone reports whether the thread is seen not to reach any of some strangers. Much
 // depends on that, so that the kernel's word is not enough.
 func (l *landlock) alone(strangers []int) bool {
@@ -200,6 +219,7 @@ func allow(rules int, name string, access uint64, optional bool) error {
 }
 
 func (l *landlock) start(cmd *exec.Cmd) error {
+	l.used.Store(true)
 	keepFiles()
 	return l.warden.do(cmd.Start)
 }
@@ -207,7 +227,16 @@ func (l *landlock) start(cmd *exec.Cmd) error {
 // end kills all that was ever started here. From the thread, that is everyone: the kernel
 // lets it signal nobody else, and leaves the program itself out.
 func (l *landlock) end() {
-	if l.alone(strangers()) {
+	if !l.used.Load() {
+		return
+	}
+	others := strangers()
+	if len(others) == 0 { // another user's program has started this one
+		hired, dismiss := hireStranger()
+		defer dismiss()
+		others = hired
+	}
+	if l.alone(others) {
 		_ = l.warden.do(func() error { return unix.Kill(-1, unix.SIGKILL) })
 	}
 }

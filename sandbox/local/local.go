@@ -69,7 +69,7 @@ type box struct {
 	hidden []string // absolute
 	driver.Folder
 	fork  *workspace.Fork // nil: the directory is no fork
-	alias []string        // absolute names that the directory goes by too
+	alias []string        // absolute names that the directory goes by too, of what it is a fork of, the first fork's first
 
 	readOnly, writable []place // the workspace is among the writable ones
 

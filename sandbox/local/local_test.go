@@ -3,13 +3,16 @@
 package local_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,10 +20,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/sandbox/local"
 	"github.com/openrath-go/rath/sandbox/sandboxtest"
+	"github.com/openrath-go/rath/workspace"
 )
 
 func open(t testing.TB, opts *local.Options) *sandbox.Sandbox {
@@ -33,8 +37,50 @@ func open(t testing.TB, opts *local.Options) *sandbox.Sandbox {
 	return s
 }
 
+// openAt opens a sandbox at a level, or skips the test where there is none such.
+func openAt(t testing.TB, level string, opts *local.Options) *sandbox.Sandbox {
+	t.Helper()
+	for _, s := range local.Probe(t.Context()) {
+		if s.Level == level && s.Err != nil {
+			t.Skip(s.Err)
+		}
+	}
+	if opts == nil {
+		opts = &local.Options{}
+	}
+	opts.Policy.Level = level
+	return open(t, opts)
+}
+
 func TestConformance(t *testing.T) {
-	sandboxtest.Run(t, func(t *testing.T) *sandbox.Sandbox { return open(t, nil) })
+	cache, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE").Output()
+	dir := strings.TrimSpace(string(cache)) // for the program in Go, which would take long without
+	if _, no := os.Stat(dir); err != nil || no != nil || dir == "" {
+		dir = ""
+	}
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			openAt(t, level, nil) // or skip
+			if dir != "" {
+				t.Setenv("GOCACHE", dir)
+			}
+			sandboxtest.Suite{Open: func(t *testing.T, p sandbox.Policy) (*sandbox.Sandbox, error) {
+				opts := &local.Options{Policy: p}
+				opts.Policy.Level = cmp.Or(p.Level, level)
+				if dir != "" {
+					opts.Policy.Env = append(slices.Clip(p.Env), "GOCACHE")
+					if level != sandbox.LevelHost {
+						opts.Policy.Writable = append(slices.Clip(p.Writable), dir)
+					}
+				}
+				if opts.Workspace, err = workspace.Open(t.Context(), filepath.Join(t.TempDir(), "shadow"), nil); err != nil {
+					t.Log(err)
+					opts.Workspace = nil // and no snapshots
+				}
+				return local.Open(t.Context(), t.TempDir(), opts)
+			}}.Run(t)
+		})
+	}
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -86,7 +132,7 @@ func TestOpenSaysWhy(t *testing.T) {
 		}
 		got := []string{e.Op, e.Name, e.Error(), e.Hint()}
 		text := "open sandbox local:" + name + ": " + want.text
-		if diff := cmp.Diff([]string{"open sandbox", "local:" + name, text, want.hint}, got); diff != "" {
+		if diff := gocmp.Diff([]string{"open sandbox", "local:" + name, text, want.hint}, got); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	}
@@ -390,7 +436,7 @@ func TestRunCodeText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{test.text, test.stdout}, []string{r.Text, r.Stdout}); diff != "" {
+		if diff := gocmp.Diff([]string{test.text, test.stdout}, []string{r.Text, r.Stdout}); diff != "" {
 			t.Errorf("%s: (-want +got)\n%s%s", test.name, diff, r.Stderr)
 		}
 	}
@@ -426,15 +472,6 @@ func TestStream(t *testing.T) {
 	other.Close()
 	if _, err := st.ReadFile("log").Wait(t.Context()); !errors.Is(err, sandbox.ErrClosed) {
 		t.Errorf("submit after close: %v", err)
-	}
-}
-
-func BenchmarkExec(b *testing.B) {
-	s := open(b, nil)
-	for b.Loop() {
-		if _, err := s.Exec(b.Context(), sandbox.Command{Args: []string{"/bin/true"}}); err != nil {
-			b.Fatal(err)
-		}
 	}
 }
 

@@ -2,12 +2,28 @@ package local
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
 	"time"
 )
+
+// enter opens a command's folder and has it start there: the name could lead elsewhere by
+// then. The folder is closed once the command runs.
+func (b *box) enter(cmd *exec.Cmd) (*os.File, error) {
+	name, err := filepath.Rel(b.dir, cmd.Dir)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := b.root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	if err == nil {
+		cmd.Dir = fmt.Sprintf("/proc/self/fd/%d", dir.Fd())
+	}
+	return dir, err
+}
 
 // killMarked kills every process whose environment holds the mark, until none is left:
 // while it looks, more may be born. One that has wiped its environment is found by its process group alone.

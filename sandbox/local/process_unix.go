@@ -4,13 +4,12 @@ package local
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"syscall"
 
 	"github.com/openrath-go/rath/sandbox/driver"
+	"github.com/openrath-go/rath/sandbox/internal/shell"
 )
 
 const (
@@ -55,20 +54,8 @@ func (b *box) argv(c driver.Command) []string {
 // limits is the shell's prologue. A limit that cannot be set ends the command.
 func (b *box) limits() string {
 	l := b.policy.Limits
-	var s strings.Builder
-	s.WriteString("ulimit -c 0\n" + b.cage.prologue())
-	set := func(value int64, flags string) {
-		if value > 0 {
-			fmt.Fprintf(&s, "for limit in %s; do ulimit -$limit %d 2>/dev/null && limit= && break; done; "+
-				"[ -z \"$limit\" ] || { echo 'cannot set the limits' >&2; exit 126; }; unset limit\n", flags, value)
-		}
+	if b.counter != nil {
+		l.Processes = 0
 	}
-	set(int64((l.CPU+999999999)/1e9), "t")
-	set((l.Memory+1023)/1024, "v")
-	set((l.FileSize+511)/512, "f")
-	if b.counter == nil {
-		set(int64(l.Processes), "u p") // bash's word, dash's word
-	}
-	set(int64(l.OpenFiles), "n")
-	return s.String()
+	return b.cage.prologue() + shell.Limits(l)
 }

@@ -29,7 +29,7 @@ func newScratch() (*scratch, error) {
 	for {
 		dir, err := os.MkdirTemp(base, scratchPrefix)
 		if err != nil {
-			return nil, fmt.Errorf("make a temporary folder: %w", err)
+			return nil, &scratchError{base, plain(err)}
 		}
 		lock, err := lockDir(dir)
 		if err != nil {
@@ -45,6 +45,21 @@ func newScratch() (*scratch, error) {
 		return s, nil
 	}
 }
+
+// scratchError is that no temporary folder could be made.
+type scratchError struct {
+	base string
+	err  error
+}
+
+func (e *scratchError) Error() string {
+	return fmt.Sprintf("make a temporary folder in %s: %v", e.base, e.err)
+}
+
+func (e *scratchError) Unwrap() error { return e.err }
+
+// Hint says what to do about it.
+func (e *scratchError) Hint() string { return "set TMPDIR to a folder that you may write to" }
 
 // settings makes a folder with copies of the system's settings. A mount for each of so
 // many small files would be the most of what a command costs. It returns the folders
@@ -103,13 +118,19 @@ func (s *scratch) unlock() {
 }
 
 // sweepScratch removes what programs that were killed have left: nobody locks it.
-func sweepScratch(base string) {
+func sweepScratch(base string) (removed []string) {
 	left, _ := filepath.Glob(filepath.Join(base, scratchPrefix+"*")) // the pattern is sound
 	for _, dir := range left {
-		if lock, err := lockDir(dir); err == nil {
-			(&scratch{dir, lock}).close()
+		lock, err := lockDir(dir)
+		if err != nil {
+			continue
+		}
+		(&scratch{dir, lock}).close()
+		if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+			removed = append(removed, dir)
 		}
 	}
+	return removed
 }
 
 // lockDir locks a folder of this user, unless someone does.

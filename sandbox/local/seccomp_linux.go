@@ -154,16 +154,49 @@ func newFilter(level string, network driver.Network) ([]bpf.RawInstruction, erro
 		_, ok := here.SyscallNames[c.Name]
 		return !ok
 	})
-	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
-		{Names: known(calls), Action: refused},
-		{Names: known(unknownCalls), Action: unknown},
-		{NamesWithCondtions: conditions, Action: refused},
-	}}
-	program, err := policy.Assemble()
+	program := prologue(here)
+	for _, list := range byCall(conditions) {
+		program, err = refuse(program, seccomp.SyscallGroup{NamesWithCondtions: list, Action: refused})
+		if err != nil {
+			return nil, err
+		}
+	}
+	program, err = refuse(program,
+		seccomp.SyscallGroup{Names: known(calls), Action: refused}, seccomp.SyscallGroup{Names: known(unknownCalls), Action: unknown})
+	if err != nil {
+		return nil, err
+	}
+	return bpf.Assemble(append(program, bpf.RetConstant{Val: uint32(seccomp.ActionAllow)}))
+}
+
+// byCall sorts conditions by the call that they are about.
+func byCall(conditions []seccomp.NameWithConditions) (lists [][]seccomp.NameWithConditions) {
+	at := map[string]int{}
+	for _, c := range conditions {
+		i, ok := at[c.Name]
+		if !ok {
+			i = len(lists)
+			at[c.Name], lists = i, append(lists, nil)
+		}
+		lists[i] = append(lists[i], c)
+	}
+	return lists
+}
+
+// refuse adds to a program what refuses calls; it goes on where it does not. Conditions of
+// different calls must be added one call at a time: behind those that do not hold, the
+// library compares the numbers of further calls with the argument that it looked at last.
+func refuse(program []bpf.Instruction, groups ...seccomp.SyscallGroup) ([]bpf.Instruction, error) {
+	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: groups}
+	more, err := policy.Assemble()
 	if err != nil {
 		return nil, fmt.Errorf("assemble the system call filter: %w", err)
 	}
-	return bpf.Assemble(append(prologue(here), program...))
+	last := len(more) - 1
+	if more[last] != (bpf.RetConstant{Val: uint32(seccomp.ActionAllow)}) {
+		return nil, fmt.Errorf("assemble the system call filter: it ends in %v", more[last])
+	}
+	return append(program, more[:last]...), nil
 }
 
 // prologue refuses what the rest, which lists what is refused, does not know.

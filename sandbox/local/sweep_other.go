@@ -1,0 +1,6 @@
+//go:build !linux
+
+package local
+
+// Sweep finds nothing here: sandboxes leave nothing behind.
+func Sweep() (folders []string) { return nil }
