@@ -1,8 +1,11 @@
 package cli_test
 
 import (
+	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,12 +17,16 @@ import (
 	"github.com/openrath-go/rath/internal/cli"
 	"github.com/openrath-go/rath/llm/llmtest"
 	"github.com/openrath-go/rath/llm/scripted"
+	"github.com/openrath-go/rath/sandbox/local"
+	"github.com/openrath-go/rath/sandbox/opensandbox/contract"
+	"github.com/openrath-go/rath/workspace"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"rath": func() { os.Exit(cli.Main(os.Args[1:])) },
+		"rath":   func() { os.Exit(cli.Main(os.Args[1:])) },
+		"forker": forker,
 	})
 }
 
@@ -30,13 +37,50 @@ func TestScript(t *testing.T) {
 			env.Setenv("OPENRATH_HOME", filepath.Join(env.WorkDir, ".openrath"))
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
+			env.Setenv("ENGINE", os.Getenv("DOCKER_HOST"))
 			env.Setenv("GORACE", "atexit_sleep_ms=0") // or each command takes a second longer under -race
 			return nil
 		},
+		Condition: works,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "flip": flip, "sql": alter, "server": func(ts *testscript.TestScript, _ bool, args []string) { server(t, ts, args) },
+			"opensandbox": openSandboxServer,
 		},
 	})
+}
+
+// works is the condition that a level of isolation can be enforced here, or that a Docker
+// engine answers.
+func works(level string) (bool, error) {
+	if level == "docker" {
+		_, err := exec.LookPath("busybox")
+		return err == nil && exec.Command("docker", "version").Run() == nil, nil
+	}
+	for _, l := range local.Probe(context.Background()) {
+		if l.Level == level {
+			return l.Err == nil, nil
+		}
+	}
+	return false, fmt.Errorf("there is no condition %q", level)
+}
+
+// forker forks a folder's workspace, changes the fork, and waits to be killed.
+func forker() {
+	ctx := context.Background()
+	st, err := workspace.Open(ctx, filepath.Join(os.Getenv("OPENRATH_HOME"), "workspace"), nil)
+	if err == nil {
+		var taken *workspace.Snapshot
+		if taken, err = st.Snapshot(ctx, os.Args[1]); err == nil {
+			var f *workspace.Fork
+			if f, err = st.Fork(ctx, taken.ID, nil); err == nil {
+				err = os.WriteFile(filepath.Join(f.Dir, "changed"), nil, 0o600)
+			}
+		}
+	}
+	if err = errors.Join(err, os.WriteFile("forked", nil, 0o600)); err != nil {
+		log.Fatal(err)
+	}
+	<-make(chan struct{})
 }
 
 // code runs a command that must end with the given exit code: code 4 rath run hello.
@@ -75,6 +119,20 @@ func flip(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	data[(at[0]+at[1])/2] ^= 1
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o600))
+}
+
+// openSandboxServer starts an OpenSandbox server, and points the environment to it:
+// opensandbox [FOLDER that it can bind].
+func openSandboxServer(ts *testscript.TestScript, _ bool, args []string) {
+	opts := &contract.Options{APIKey: "key"}
+	for _, dir := range args {
+		opts.AllowedHostPaths = append(opts.AllowedHostPaths, ts.MkAbs(dir))
+	}
+	s, err := contract.New(opts)
+	ts.Check(err)
+	ts.Defer(func() { _ = s.Close() })
+	ts.Setenv("OPEN_SANDBOX_DOMAIN", strings.TrimPrefix(s.URL(), "http://"))
+	ts.Setenv("OPEN_SANDBOX_API_KEY", "key")
 }
 
 // server starts a fake of both providers with a script, and points the environment to it.

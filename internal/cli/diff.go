@@ -11,21 +11,26 @@ import (
 )
 
 func (a *app) diffCommand() *cobra.Command {
-	var stat bool
+	var stat, files bool
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Show where two sessions part",
 		Long: `Show where two sessions part: what they have in common is folded, the rest is compared as
-text. ID@N is a session's first N chunks.
+text. ID@N is a session's first N chunks. With --files it is what the files of their
+workspaces were at the end of each.
 
 ` + idHelp,
-		Example: "  rath diff 0198c0de 0198c0df\n  rath diff 0198c0de@4 @ --stat",
+		Example: "  rath diff 0198c0de 0198c0df\n  rath diff 0198c0de@4 @ --stat\n  rath diff 0198c0de@2 @ --files",
 		Args:    cobra.ExactArgs(2),
 		RunE: a.withRecords(reading, func(ctx context.Context, r *records, args []string) error {
+			if files {
+				return a.diffFiles(ctx, r, args, stat)
+			}
 			return a.diff(ctx, r, args, stat)
 		}),
 	}
 	cmd.Flags().BoolVar(&stat, "stat", false, "only count")
+	cmd.Flags().BoolVar(&files, "files", false, "compare the files of the workspaces instead of the chunks")
 	return cmd
 }
 

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/openrath-go/rath/internal/config"
 	"github.com/openrath-go/rath/llm/offline"
@@ -39,7 +38,7 @@ func (a *app) doctor(ctx context.Context) error {
 	found := []finding{{"rath", "ok", version() + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH}}
 	found = append(found, a.examineHome()...)
 	found = append(found, a.examineStore(ctx)...)
-	found = append(found, examineSandbox(ctx)...)
+	found = append(found, a.examineSandbox(ctx)...)
 	problems := 0
 	for _, f := range found {
 		if f.State == "problem" {
@@ -206,18 +205,6 @@ func (a *app) examineModel(c *config.Config) []finding {
 		found = append(found, finding{"model", "problem", withHint(err)})
 	}
 	return found
-}
-
-func examineSandbox(ctx context.Context) []finding {
-	sb, err := openSandbox(ctx, "local:.", nil)
-	if err != nil {
-		return []finding{{"sandbox", "problem", withHint(err)}}
-	}
-	defer sb.Close()
-	return []finding{
-		{"sandbox", "ok", fmt.Sprintf("%s, level %s: files stay in the workspace; commands run as this user", sb, sb.Policy().Level)},
-		{"sandbox", "ok", "code in " + strings.Join(sb.Capabilities().Languages, ", ")},
-	}
 }
 
 func withHint(err error) string {

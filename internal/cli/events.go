@@ -6,6 +6,7 @@ import (
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
+	"github.com/openrath-go/rath/tool"
 )
 
 // event is a line of NDJSON. Type says which of the members are there.
@@ -19,6 +20,7 @@ type event struct {
 	Stop    llm.Stop         `json:"stop,omitempty"`
 	Call    *callJSON        `json:"call,omitempty"`
 	TookMS  int64            `json:"took_ms,omitempty"`
+	Change  *tool.Change     `json:"workspace,omitempty"` // what the files were before and after the call
 	Error   *problem         `json:"error,omitempty"`
 }
 
@@ -41,7 +43,11 @@ func jsonEvent(e flow.Event) any {
 	case flow.Call:
 		return event{Type: "call", At: at, Call: &callJSON{e.Call.ID, e.Call.Name, e.Call.Arguments}}
 	case flow.Result:
-		return event{Type: "result", At: at, Chunk: &e.Chunk, TookMS: e.Took.Milliseconds()}
+		out := event{Type: "result", At: at, Chunk: &e.Chunk, TookMS: e.Took.Milliseconds()}
+		if e.Change != (tool.Change{}) {
+			out.Change = &e.Change
+		}
+		return out
 	case flow.End:
 		return event{Type: "end", At: at, Error: problemOf(e.Err)}
 	}
@@ -94,6 +100,9 @@ type sessionJSON struct {
 	Placement *placementJSON  `json:"placement,omitempty"`
 	Partial   bool            `json:"partial"`
 	Chunks    []session.Chunk `json:"chunks"`
+
+	Snapshot sandbox.SnapshotID `json:"snapshot,omitempty"` // of the workspace, after these chunks
+	Files    []callFiles        `json:"files,omitempty"`    // what calls changed
 }
 
 type placementJSON struct {

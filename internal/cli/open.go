@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,8 +17,6 @@ import (
 	"github.com/openrath-go/rath/llm/offline"
 	"github.com/openrath-go/rath/llm/openai"
 	"github.com/openrath-go/rath/llm/scripted"
-	"github.com/openrath-go/rath/sandbox"
-	"github.com/openrath-go/rath/sandbox/local"
 	"github.com/openrath-go/rath/tool"
 	"github.com/openrath-go/rath/tool/builtin"
 )
@@ -184,18 +181,6 @@ func (c choice) open(given int) (llm.Model, error) {
 
 func (c choice) params() llm.Params {
 	return llm.Params{Temperature: c.provider.Temperature, MaxTokens: c.provider.MaxTokens}
-}
-
-// openSandbox opens --sandbox; nil for "none".
-func openSandbox(ctx context.Context, url string, opts *local.Options) (*sandbox.Sandbox, error) {
-	scheme, dir, _ := strings.Cut(url, ":")
-	switch scheme {
-	case "none":
-		return nil, nil
-	case "local":
-		return local.Open(ctx, cmp.Or(dir, "."), opts)
-	}
-	return nil, usage(fmt.Errorf("--sandbox %q: unknown scheme: use local:DIR, or none", url))
 }
 
 // chooseTools resolves --tools.

@@ -68,6 +68,7 @@ func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o 
 		return err
 	}
 	defer d.close()
+	d.announce()
 	id, _ := session.NewID()
 	options, err := d.options(id)
 	if err != nil {

@@ -49,6 +49,9 @@ func (a *app) resume(ctx context.Context, r *records, text string, who consent, 
 	if err != nil {
 		return err
 	}
+	if err := s.resumable(); err != nil {
+		return err
+	}
 	effects, err := r.effects(ctx, stored.ID)
 	if err != nil {
 		return err
@@ -70,6 +73,7 @@ func (a *app) resume(ctx context.Context, r *records, text string, who consent, 
 		return err
 	}
 	defer d.close()
+	d.announce()
 	d.runner.Register(runName, d.agent)
 	return d.run(ctx, stored.ID, func(ctx context.Context) (*run.Handle, error) { return d.resume(ctx, stored.ID) })
 }

@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/openrath-go/rath/flow"
-	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/tool"
 	"github.com/spf13/cobra"
@@ -22,7 +21,8 @@ type runFlags struct {
 	consent                                         consent
 	maxSteps                                        int
 	timeout                                         time.Duration
-	limits                                          sandbox.Limits
+	rules                                           rules
+	snapshots                                       bool
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -39,6 +39,9 @@ last line (tokens, cost, time, run, session) go to stderr.
 Tools that only read run at once. A tool that can change something asks on a terminal,
 and is refused where there is none, unless --yes is given. With --ask-later the run is
 put down instead (exit code 6) until somebody has decided.
+
+Commands are isolated as well as this machine can, without a network and without your
+home: rath help sandboxes says how to give them more.
 
 All of it is kept as it happens: rath log shows the sessions, rath runs the runs. A run
 that was interrupted or killed goes on with rath resume.`,
@@ -60,12 +63,13 @@ that was interrupted or killed goes on with rath resume.`,
 	flags.StringVar(&f.baseURL, "base-url", "", "address of the model's server")
 	flags.StringVar(&f.system, "system", "", "system prompt, or @FILE")
 	flags.StringVar(&f.tools, "tools", "all", "tools to offer: all, read, none, or names with commas")
-	flags.StringVar(&f.sandbox, "sandbox", "local:.", "where the tools run: local:DIR, or none")
+	flags.StringVar(&f.sandbox, "sandbox", "local:.", "where the tools run: "+sandboxURLs)
 	flags.StringVar(&f.session, "session", "", "id of a session to continue, or its beginning; @ is the newest, ID@N its first N chunks")
 	f.consent.flags(cmd)
 	flags.IntVar(&f.maxSteps, "max-steps", flow.DefaultMaxSteps, "rounds of tool calls")
 	flags.DurationVar(&f.timeout, "timeout", 0, "end the run after this time (0: never)")
-	limitFlags(cmd, &f.limits)
+	f.rules.flags(cmd)
+	flags.BoolVar(&f.snapshots, "snapshots", true, "keep the workspace's files as they are before and after each call that can change them")
 	return cmd
 }
 
@@ -84,10 +88,8 @@ func (f runFlags) check(given func(flag string) bool) error {
 		return errors.New("--max-steps must be at least 1")
 	case f.timeout < 0:
 		return fmt.Errorf("--timeout %v is less than nothing", f.timeout)
-	case f.limits.CPU < 0:
-		return fmt.Errorf("--max-cpu %v is less than nothing", f.limits.CPU)
 	}
-	return nil
+	return f.rules.check()
 }
 
 func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
@@ -95,7 +97,7 @@ func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	_, c, err := a.home()
+	home, c, err := a.home()
 	if err != nil {
 		return err
 	}
@@ -103,7 +105,7 @@ func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := f.spec(chosen)
+	s, err := f.spec(chosen, home)
 	if err != nil {
 		return err
 	}
@@ -116,11 +118,15 @@ func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
 		if err != nil {
 			return err
 		}
+		if dir := branchDir(home, in); dir != "" && !f.rules.given("sandbox") {
+			s.Sandbox = "local:" + dir
+		}
 		d, err := a.newDrive(ctx, r, s, model, f.consent.newRun)
 		if err != nil {
 			return err
 		}
 		defer d.close()
+		d.announce()
 		return d.start(ctx, in, f.timeout)
 	})
 }

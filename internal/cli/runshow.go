@@ -13,6 +13,7 @@ import (
 	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
+	"github.com/openrath-go/rath/workspace"
 	"github.com/spf13/cobra"
 )
 
@@ -60,6 +61,7 @@ func (r *records) details(ctx context.Context, stored store.Run) (runDetails, er
 		return d, err
 	}
 	get := func(digest session.Digest) ([]byte, error) { return r.Object(ctx, digest) }
+	var ws *workspace.Store // opened when it is needed
 	for _, x := range effects {
 		e := effectRow{Effect: x}
 		for _, packed := range []*json.RawMessage{&x.Input, &x.Result.Value} {
@@ -73,6 +75,9 @@ func (r *records) details(ctx context.Context, stored store.Run) (runDetails, er
 			}
 			e.Problem = cmp.Or(e.Problem, problem)
 		}
+		if e.Problem == "" {
+			e.Files = r.filesOf(ctx, &ws, x)
+		}
 		if x.Open() && x.Class == effect.Mutating.String() && stored.State != store.Running {
 			d.Review = append(d.Review, x.ID)
 		}
@@ -81,6 +86,19 @@ func (r *records) details(ctx context.Context, stored store.Run) (runDetails, er
 	questions, err := collect(r.Interrupts(ctx, stored.ID))
 	d.Questions = append(d.Questions, questions...)
 	return d, err
+}
+
+// filesOf returns what an effect did to files, nil if nothing.
+func (r *records) filesOf(ctx context.Context, ws **workspace.Store, x *store.Effect) *callFiles {
+	_, change, err := r.change(ctx, x)
+	if err != nil || change.Before == change.After && change.Problem == "" {
+		return nil
+	}
+	if *ws == nil {
+		*ws, _ = openWorkspace(ctx, r.home) // without one the change says what is missing
+	}
+	f := describeChange(ctx, *ws, change)
+	return &f
 }
 
 // damage returns what is to be said of a damaged record, or the error that is none.
@@ -94,7 +112,8 @@ func damage(err error) (string, error) {
 // effectRow is an effect in a list.
 type effectRow struct {
 	*store.Effect
-	Problem string `json:"problem,omitempty"` // what of it cannot be read
+	Problem string     `json:"problem,omitempty"` // what of it cannot be read
+	Files   *callFiles `json:"files,omitempty"`   // what it did to the files of the workspace
 }
 
 func (e effectRow) cells() []string {
@@ -177,6 +196,12 @@ func (a *app) printRun(d runDetails) error {
 	for _, e := range d.Effects {
 		if e.Problem != "" {
 			line("\neffect %d is damaged: %s", e.ID, e.Problem)
+		}
+	}
+	for _, e := range d.Effects {
+		if e.Files != nil {
+			line("\neffect %d, %s:", e.ID, e.Name)
+			printFiles(line, *e.Files)
 		}
 	}
 	if d.Problem != "" {

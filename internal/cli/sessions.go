@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
 	"github.com/openrath-go/rath/store/jsonl"
@@ -125,8 +126,16 @@ func (a *app) show(ctx context.Context, r *records, s found) error {
 	if err != nil {
 		return err
 	}
+	files, err := r.callFiles(ctx, s)
+	if err != nil {
+		return err
+	}
+	snapshot, err := r.snapshot(ctx, s)
+	if err != nil && !errors.Is(err, errNoSnapshot) {
+		return err
+	}
 	if !a.asJSON {
-		printSession(a.out, s, total)
+		printSession(a.out, s, total, snapshot, files)
 		return nil
 	}
 	l := s.Lineage()
@@ -134,6 +143,7 @@ func (a *app) show(ctx context.Context, r *records, s found) error {
 	out := sessionJSON{
 		ID: s.ID(), Digest: s.Digest(), Lineage: l, Usage: s.Usage(), Total: total,
 		Placement: placementOf(s.Placement()), Partial: s.partial, Chunks: []session.Chunk{},
+		Snapshot: snapshot, Files: files,
 	}
 	for _, c := range s.Transcript().First(s.n).All() {
 		out.Chunks = append(out.Chunks, c)
@@ -150,7 +160,7 @@ func (r *records) total(ctx context.Context, s found) (total session.Usage, err 
 	return total, err
 }
 
-func printSession(w io.Writer, s found, total session.Usage) {
+func printSession(w io.Writer, s found, total session.Usage, snapshot sandbox.SnapshotID, files []callFiles) {
 	line := func(format string, args ...any) { fmt.Fprintln(w, prose(fmt.Sprintf(format, args...))) }
 	l, u := s.Lineage(), s.Usage()
 	state := ""
@@ -166,10 +176,15 @@ func printSession(w io.Writer, s found, total session.Usage) {
 		line("run     %s", l.Run)
 	}
 	for _, e := range jsonl.Notes(l.Extras) {
-		line("note    %s: %s", e.Key, oneLine(e.Value, 300))
+		if e.Key != session.MarkKey {
+			line("note    %s: %s", e.Key, oneLine(e.Value, 300))
+		}
 	}
 	if p := s.Placement(); p.Backend != "" {
 		line("place   %s:%s (%s)", p.Backend, p.Spec.WorkingDir, p.Level)
+	}
+	if snapshot != "" {
+		line("files   %s", snapshot)
 	}
 	line("usage   %d+%d tokens in %d calls, cost %s", u.Input, u.Output, u.Calls, u.Cost)
 	if total != u {
@@ -181,9 +196,21 @@ func printSession(w io.Writer, s found, total session.Usage) {
 		for _, text := range chunkLines(c) {
 			line("    %s", text)
 		}
+		for _, f := range files {
+			if f.Chunk == i {
+				printFiles(line, f)
+			}
+		}
 	}
 	if s.n < s.Len() {
 		line("\n(%s more)", plural(s.Len()-s.n, "chunk"))
+	}
+}
+
+// printFiles writes what a call did to files.
+func printFiles(line func(string, ...any), f callFiles) {
+	for _, text := range f.text() {
+		line("    file: %s", text)
 	}
 }
 

@@ -36,20 +36,20 @@ type spec struct {
 	System     string         `json:"system,omitempty"`
 	Tools      []string       `json:"tools"`
 	Sandbox    string         `json:"sandbox"`
-	Limits     sandbox.Limits `json:"limits"`
+	Place      *place         `json:"place,omitempty"` // nil: it is older than isolation
+	Limits     sandbox.Limits `json:"limits,omitzero"` // where there is no place
 	MaxSteps   int            `json:"max_steps"`
 	Yes        bool           `json:"yes,omitempty"` // for hints: consent is given anew
 }
 
 // spec makes the spec of the flags.
-func (f runFlags) spec(chosen choice) (spec, error) {
-	s := spec{Limits: f.limits, MaxSteps: f.maxSteps, Yes: f.consent.yes}
+func (f runFlags) spec(chosen choice, home string) (s spec, err error) {
+	s = spec{MaxSteps: f.maxSteps, Yes: f.consent.yes}
 	s.choose(chosen)
-	place, err := absolute(f.sandbox)
-	if err != nil {
+	if s.Sandbox, s.Place, err = f.choosePlace(home); err != nil {
 		return s, err
 	}
-	if s.Sandbox = place; place == "none" {
+	if s.Sandbox == "none" {
 		f.tools = "none" // all of them need one
 	}
 	if s.Tools, err = toolNames(f.tools); err != nil {
@@ -104,11 +104,20 @@ func (s spec) open(ctx context.Context, c *config.Config, home string) (*sandbox
 	if err := local.ProtectEnviron(); err != nil {
 		return nil, err
 	}
-	hidden := c.Files()
-	for _, end := range storeFiles {
-		hidden = append(hidden, filepath.Join(home, storeFile+end))
+	p := s.Place
+	if p == nil {
+		p = &place{Policy: sandbox.Policy{Level: sandbox.LevelHost, Limits: s.Limits}}
 	}
-	return openSandbox(ctx, s.Sandbox, &local.Options{Policy: sandbox.Policy{Limits: s.Limits}, Hidden: hidden})
+	return p.open(ctx, s.Sandbox, c, home)
+}
+
+// resumable refuses a run whose files have gone with its sandbox.
+func (s spec) resumable() error {
+	if s.Place == nil || !s.Place.Uploaded {
+		return nil
+	}
+	err := fmt.Errorf("the run worked on a copy of %s in a sandbox that is gone", s.Place.Dir)
+	return &hinted{err, "rath rerun begins it anew; runs in a sandbox that stays can be resumed: rath help sandboxes"}
 }
 
 // specOf reads the spec of a run. Runs of other programs have none that this one knows.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -22,7 +23,8 @@ type view struct {
 	begun    bool
 	midLine  bool // stdout, or the question on stderr, has an unfinished line
 	answer   string
-	answered bool // the agent has come to its end, whatever becomes of the record
+	answered bool   // the agent has come to its end, whatever becomes of the record
+	problem  string // with a snapshot, the last that was told
 }
 
 func (a *app) newView() *view { return &view{a: a} }
@@ -58,6 +60,29 @@ func (v *view) observe(e flow.Event) {
 		answer := e.Chunk.Answer()
 		if answer.Outcome != session.OK {
 			v.note("31", answer.Outcome.String(), answer.Tool+": "+oneLine(problemText(e.Chunk.Text()), 300))
+		}
+		v.files(e.Change)
+	}
+}
+
+// shownFiles is how many of the files that a call changed are named.
+const shownFiles = 8
+
+// files says what a call did to the files of the workspace.
+func (v *view) files(c tool.Change) {
+	sb := v.a.sandbox.Load()
+	if sb == nil || c.Before == c.After && c.Problem == "" || c.Problem != "" && c.Problem == v.problem {
+		return
+	}
+	v.problem = c.Problem
+	lines := describeChange(context.Background(), sb.Workspace(), c).text()
+	for i, line := range lines {
+		if i == shownFiles {
+			line = fmt.Sprintf("and %d more", len(lines)-i)
+		}
+		v.note("36", "file", line)
+		if i == shownFiles {
+			return
 		}
 	}
 }

@@ -1,0 +1,260 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/openrath-go/rath/internal/config"
+	"github.com/openrath-go/rath/sandbox"
+	"github.com/openrath-go/rath/sandbox/local"
+	"github.com/openrath-go/rath/workspace"
+)
+
+// place is where the tools of a run work, and by what rules. Opening it settles them:
+// whoever goes on with the run has the same, or is refused.
+type place struct {
+	Policy    sandbox.Policy `json:"policy"`
+	Dir       string         `json:"dir,omitempty"`      // the workspace, if the URL does not say it
+	Uploaded  bool           `json:"uploaded,omitempty"` // Dir is, for it cannot be bound: the files go with the sandbox
+	Snapshots bool           `json:"snapshots,omitempty"`
+
+	optional bool    // snapshots are, as long as it is not settled
+	refusals []error // why it is no stronger level than host, if it is the strongest
+}
+
+// opening is what sandboxes are opened with.
+type opening struct {
+	*place
+	name   string // what follows the URL's scheme
+	config *config.Config
+	home   string
+}
+
+// sandboxURLs are what --sandbox can be.
+const sandboxURLs = "local:DIR, docker:IMAGE, opensandbox:IMAGE, none, or @NAME for one that rath sandboxes has"
+
+// open opens the sandbox of a URL; nil for "none".
+func (p *place) open(ctx context.Context, url string, c *config.Config, home string) (sb *sandbox.Sandbox, err error) {
+	scheme, name, _ := strings.Cut(url, ":")
+	o := opening{p, name, c, home}
+	id, registered := strings.CutPrefix(url, "@")
+	switch {
+	case registered:
+		sb, err = attachRemote(ctx, o, id)
+	case scheme == "none":
+		return nil, nil
+	case scheme == "local":
+		sb, err = openLocal(ctx, o)
+	default:
+		sb, err = openRemote(ctx, scheme, o, nil)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.Policy = sb.Policy()
+	return sb, nil
+}
+
+func openLocal(ctx context.Context, o opening) (*sandbox.Sandbox, error) {
+	dir := cmp.Or(o.name, ".")
+	opts := &local.Options{Policy: o.Policy, Hidden: hiddenFrom(dir, o.config, o.home)}
+	var err error
+	if opts.Workspace, err = o.workspaces(ctx, excluded(dir, opts.Hidden)); err != nil {
+		return nil, err
+	}
+	sb, err := local.Open(ctx, dir, opts)
+	if err == nil && o.Policy.Level == sandbox.LevelStrongest && sb.Policy().Level == sandbox.LevelHost {
+		o.refusals = refusals(ctx, dir, *opts)
+	}
+	return sb, err
+}
+
+// refusals tells why a policy gets no isolation.
+func refusals(ctx context.Context, dir string, opts local.Options) (all []error) {
+	for _, level := range []string{sandbox.LevelBubblewrap, sandbox.LevelLandlock} {
+		opts.Policy.Level = level
+		sb, err := local.Open(ctx, dir, &opts)
+		if err == nil {
+			_ = sb.Close() // it works after all, since a moment ago
+			continue
+		}
+		var refusal *sandbox.PolicyError
+		if errors.As(err, &refusal) {
+			err = refusal
+		}
+		all = append(all, err)
+	}
+	return all
+}
+
+// What a workspace may have for snapshots of it to be taken.
+const (
+	mostFiles = 100_000
+	mostBytes = 1 << 30
+)
+
+// workspaces opens the store of snapshots for a sandbox, nil if it is to have none.
+func (o opening) workspaces(ctx context.Context, exclude []string) (*workspace.Store, error) {
+	if !o.Snapshots {
+		return nil, nil
+	}
+	st, err := openWorkspaces(ctx, o.home, exclude)
+	if o.optional && noGit(err) {
+		o.Snapshots, err = false, nil
+	}
+	return st, err
+}
+
+func noGit(err error) bool {
+	return errors.Is(err, workspace.ErrNoGit) || errors.Is(err, workspace.ErrOldGit)
+}
+
+// openWorkspaces opens the store of snapshots in a home, and sees that git will do. What is
+// excluded are slash paths in the workspace.
+func openWorkspaces(ctx context.Context, home string, exclude []string) (*workspace.Store, error) {
+	st, err := workspace.Open(ctx, filepath.Join(home, workspaceDir), &workspace.Options{
+		Exclude: append([]string{".openrath"}, exclude...), Unreadable: true, MaxFiles: mostFiles, MaxBytes: mostBytes,
+	})
+	if err == nil {
+		_, err = st.Kept(ctx, "none")
+	}
+	if err != nil {
+		return nil, storeHint(err)
+	}
+	return st, nil
+}
+
+// hiddenFrom are the files that hold keys and records, as a workspace must not reach them:
+// the home as a whole where that is inside, and otherwise what is in it, for the workspace
+// may be that too.
+func hiddenFrom(dir string, c *config.Config, home string) (hidden []string) {
+	dir, home = resolved(dir), resolved(home)
+	if dir != home && within(home, dir) {
+		hidden = []string{home}
+	} else {
+		for _, name := range homeNames() {
+			if name = filepath.Join(home, name); !within(dir, name) {
+				hidden = append(hidden, name)
+			}
+		}
+	}
+	for _, file := range c.Files() {
+		if file = resolved(file); !within(file, home) { // a link leads there
+			hidden = append(hidden, file)
+		}
+	}
+	return hidden
+}
+
+// homeNames are what OpenRath and this program keep in a home.
+func homeNames() []string {
+	names := []string{"config.json", "credentials.json", "sessions", "sandboxes", "memory", workspaceDir, branchDirs}
+	for _, end := range storeFiles {
+		names = append(names, storeFile+end)
+	}
+	return names
+}
+
+// excluded is what of the hidden is no part of a workspace's snapshots.
+func excluded(dir string, hidden []string) (names []string) {
+	for _, name := range hidden {
+		if rel, err := filepath.Rel(resolved(dir), name); err == nil && filepath.IsLocal(rel) {
+			names = append(names, filepath.ToSlash(rel))
+		}
+	}
+	return names
+}
+
+// resolved is a name without symbolic links, as far as there is such a file.
+func resolved(name string) string {
+	if abs, err := filepath.Abs(name); err == nil {
+		name = abs
+	}
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		return real
+	}
+	return name
+}
+
+// within reports whether a name is a folder or below it.
+func within(name, dir string) bool {
+	rel, err := filepath.Rel(dir, name)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// choosePlace finds what --sandbox and the rules say, as another process finds it again.
+func (f runFlags) choosePlace(home string) (url string, p *place, err error) {
+	p = &place{Snapshots: f.snapshots, optional: !f.rules.given("snapshots")}
+	if name, registered := strings.CutPrefix(f.sandbox, "@"); registered {
+		url, err = p.find(name, f.rules, home)
+		return url, p, err
+	}
+	scheme, _, _ := strings.Cut(f.sandbox, ":")
+	_, isRemote := remotes[scheme]
+	switch {
+	case isRemote:
+		if p.Dir, err = filepath.Abs("."); err == nil {
+			p.Policy, err = f.rules.elsewhere()
+		}
+	case scheme == "local", f.sandbox == "none":
+		p.Policy, err = f.rules.over(sandbox.Policy{})
+	default:
+		err = usage(fmt.Errorf("--sandbox %q: unknown scheme: use %s", f.sandbox, sandboxURLs))
+	}
+	if err == nil {
+		url, err = absolute(f.sandbox)
+	}
+	return url, p, err
+}
+
+// find looks a registered sandbox up.
+func (p *place) find(name string, r rules, home string) (url string, err error) {
+	reg := registryOf(home)
+	e, err := reg.Find(name)
+	if err != nil {
+		return "", sandboxHint(err)
+	}
+	switch given := r.named(); {
+	case e.Backend == "local":
+		url = "local:" + e.Spec.WorkingDir
+		p.Policy, err = r.over(e.Policy)
+	case given != "":
+		err = usage(&hinted{fmt.Errorf("--%s: sandbox %s keeps the rules that it was made with", given, name), "rath sandboxes create makes another one, with the same flags"})
+	default:
+		url, p.Policy = "@"+e.ID, e.Policy
+	}
+	if err == nil && e.Owned {
+		err = os.MkdirAll(e.Spec.WorkingDir, 0o700)
+	}
+	if err == nil {
+		err = reg.Touch(e)
+	}
+	return url, err
+}
+
+// announce says where the tools of a run work, and whether nothing keeps them there.
+func (d *drive) announce() {
+	if d.sandbox == nil || d.spec.Place == nil {
+		return
+	}
+	p := d.spec.Place
+	if !d.a.asJSON {
+		d.view.note("2", "sandbox", fmt.Sprintf("%s (%s, network: %s)", d.sandbox, p.Policy.Level, p.Policy.Network))
+	}
+	if p.Uploaded {
+		d.view.note("33", "warning", "the files of "+p.Dir+" were uploaded: what changes in the sandbox does not change them, and goes with it")
+	}
+	var reasons, hints []string
+	for _, err := range p.refusals {
+		reasons, hints = append(reasons, err.Error()), append(hints, hintOf(err))
+	}
+	if len(reasons) > 0 {
+		d.view.note("33", "warning", "commands are not isolated, they can do what you can: "+strings.Join(reasons, "; "))
+		d.view.note("33", "hint", strings.Join(hints, "; or ")+"; or, if it is meant to be so, --isolation host")
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package opensandbox
+
+const nonblock = 0
