@@ -35,7 +35,7 @@ var may = map[string][]string{
 	"sandbox/sandboxtest": {"sandbox", "sandbox/driver", "workspace"},
 	"sandbox/local":       {"sandbox", "sandbox/driver", "sandbox/internal/code", "sandbox/internal/output", "sandbox/internal/shell", "workspace"},
 	"sandbox/docker":      {"sandbox", "sandbox/driver", "sandbox/internal/code", "sandbox/internal/mirror", "sandbox/internal/output", "sandbox/internal/owner", "sandbox/internal/shell", "workspace"},
-	"sandbox/opensandbox": {"sandbox", "sandbox/driver", "sandbox/internal/code", "sandbox/internal/output", "sandbox/internal/shell", "workspace"},
+	"sandbox/opensandbox": {"sandbox", "sandbox/driver", "sandbox/internal/code", "sandbox/internal/mirror", "sandbox/internal/output", "sandbox/internal/owner", "sandbox/internal/shell", "workspace"},
 	"sandbox/registry":    {"sandbox", "sandbox/driver"},
 	"workspace":           {},
 

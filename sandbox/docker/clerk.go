@@ -63,7 +63,7 @@ func (b *box) ask(ctx context.Context, function string, args ...string) ([]byte,
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		case fresh, errors.Is(err, os.ErrDeadlineExceeded):
+		case errors.Is(err, os.ErrDeadlineExceeded), fresh && !b.revive(ctx):
 			return nil, fmt.Errorf("the shell in the container: %w", err)
 		}
 	}

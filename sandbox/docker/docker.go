@@ -24,7 +24,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"os"
 	"sync"
 	"time"
@@ -99,7 +98,7 @@ type box struct {
 	idle       chan *clerk
 	restarting sync.Mutex
 	mu         sync.Mutex
-	leash      net.Conn // the container ends when it is closed; nil: it is persistent
+	leash      *leash // nil: it is persistent
 }
 
 // keeper is what a [driver.Forker] does with files.
@@ -234,20 +233,10 @@ func (b *box) start(ctx context.Context) error {
 		if err != nil {
 			return explain(err)
 		}
-		b.tie(leash.Conn)
+		b.tie(newLeash(leash.Conn))
 	}
 	_, err := b.engine.ContainerStart(ctx, b.container, client.ContainerStartOptions{})
 	return startError(err)
-}
-
-// tie has the container end with this program, instead of by an earlier leash or none.
-func (b *box) tie(leash net.Conn) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.leash != nil {
-		_ = b.leash.Close()
-	}
-	b.leash = leash
 }
 
 // settle finds out what the container has, and that it has what it should.

@@ -123,6 +123,14 @@ func TestNamesOfAllKinds(t *testing.T) {
 			if diff := cmp.Diff(sortedCopy(names), got); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
+			must(t, s.WriteFile(t.Context(), "\xff\n/f", []byte("deep")))
+			r, err := s.Exec(t.Context(), sandbox.Command{Shell: "cat f", Dir: "\xff\n"})
+			if err != nil || r.Stdout != "deep" {
+				t.Errorf("in a folder whose name is no UTF-8: %+v, %v", r, err)
+			}
+			if _, err := s.Exec(t.Context(), sandbox.Command{Args: []string{"echo", "\xff"}}); !errors.Is(err, sandbox.ErrUnsupported) {
+				t.Errorf("an argument that is no UTF-8: %v", err)
+			}
 			for _, name := range names {
 				must(t, s.Remove(t.Context(), "f/"+name))
 			}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"time"
+	"unicode/utf8"
 
 	"github.com/containerd/errdefs"
 	"github.com/google/uuid"
@@ -35,6 +36,11 @@ const (
 var errTimeout = errors.New("the command's time is up")
 
 func (b *box) Exec(ctx context.Context, c driver.Command) (driver.Result, error) {
+	for _, text := range slices.Concat(c.Args, c.Env, []string{c.Shell}) {
+		if !utf8.ValidString(text) {
+			return driver.Result{}, fmt.Errorf("%w: %q is no UTF-8, and the engine takes nothing else", driver.ErrUnsupported, text)
+		}
+	}
 	dir, err := b.folder(ctx, c.Dir)
 	if err != nil {
 		return driver.Result{}, fmt.Errorf("folder %s: %w", c.Dir, err)
@@ -66,7 +72,7 @@ func (b *box) Exec(ctx context.Context, c driver.Command) (driver.Result, error)
 func (b *box) argv(c driver.Command, dir string) []string {
 	limits := b.Rules.Limits
 	limits.Processes = 0 // the container's
-	prologue := "cd -- " + shell.Quote(dir) + " || exit 126\n" + shell.Limits(limits)
+	prologue := "cd -- " + plain(shell.Quote(dir)) + " || exit 126\n" + shell.Limits(limits)
 	if c.Shell != "" {
 		return []string{"/bin/sh", "-c", prologue + c.Shell}
 	}
@@ -118,6 +124,9 @@ func (b *box) run(ctx context.Context, p process) (code int, err error) {
 
 // begin starts a process in the container, which is started before that if it has ended.
 func (b *box) begin(ctx context.Context, args, env []string, stdin bool) (client.HijackedResponse, string, error) {
+	if b.slipped() {
+		b.revive(ctx)
+	}
 	conn, id, err := b.tryBegin(ctx, args, env, stdin)
 	if err != nil && ctx.Err() == nil && b.revive(ctx) {
 		return b.tryBegin(ctx, args, env, stdin)
@@ -195,6 +204,13 @@ func (b *box) endSurely(mark string) error {
 func (b *box) restart(ctx context.Context) error {
 	b.restarting.Lock()
 	defer b.restarting.Unlock()
+	return b.startAgain(ctx)
+}
+
+// startAgain starts the container, and stops it before that if it runs.
+func (b *box) startAgain(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the wait
 	stopped := b.engine.ContainerWait(ctx, b.container, client.ContainerWaitOptions{})
 	_, err := b.engine.ContainerKill(ctx, b.container, client.ContainerKillOptions{})
 	if err != nil && !errdefs.IsConflict(err) { // which says that it does not run
@@ -208,13 +224,18 @@ func (b *box) restart(ctx context.Context) error {
 	return b.start(ctx)
 }
 
-// revive starts the container if it has ended, as commands can bring about. It reports
-// whether it did.
+// revive starts the container if it has ended or is about to, because commands or a lost
+// connection have brought that about. It reports whether it did.
 func (b *box) revive(ctx context.Context) bool {
 	b.restarting.Lock()
 	defer b.restarting.Unlock()
-	found, err := inspect(ctx, b.engine, b.container)
-	return err == nil && !found.State.Running && b.start(ctx) == nil
+	if !b.slipped() {
+		found, err := inspect(ctx, b.engine, b.container)
+		if err != nil || found.State.Running {
+			return false
+		}
+	}
+	return b.startAgain(ctx) == nil
 }
 
 // stream carries what a process reads and writes.

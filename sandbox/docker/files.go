@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/openrath-go/rath/sandbox/driver"
@@ -170,8 +171,24 @@ func (b *box) Write(ctx context.Context, name string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	call := "write_file " + shell.Words(file, strconv.Itoa(len(data)), ".rath-"+uuid.NewString())
+	call := "write_file " + plain(shell.Words(file, strconv.Itoa(len(data)), ".rath-"+uuid.NewString()))
 	return b.script(ctx, call, bytes.NewReader(data))
+}
+
+// plain has a shell make the bytes in quoted words that are no UTF-8: what the engine is
+// asked for cannot have such.
+func plain(words string) string {
+	var s strings.Builder
+	for len(words) > 0 {
+		r, size := utf8.DecodeRuneInString(words)
+		if r == utf8.RuneError && size == 1 {
+			fmt.Fprintf(&s, `'"$(printf '\%03o')"'`, words[0])
+		} else {
+			s.WriteString(words[:size])
+		}
+		words = words[size:]
+	}
+	return s.String()
 }
 
 // script calls a function of the clerks' script in a process of its own.

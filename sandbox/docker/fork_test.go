@@ -98,6 +98,7 @@ func TestApplyAndRestore(t *testing.T) {
 			if r := shell(t, s, "cat a; ls"); r.Stdout != "conflict\na\nb\nodd name\nshut\nwas\n" {
 				t.Errorf("after a conflict: %+v", r)
 			}
+			shell(t, s, "chmod 700 shut shut/in") // for whoever cleans up
 		})
 	}
 }

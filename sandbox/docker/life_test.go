@@ -207,8 +207,10 @@ func TestPersistent(t *testing.T) {
 			s := open(t, o)
 			c, err := docker.NewClient("")
 			must(t, err)
-			defer c.Close()
-			t.Cleanup(func() { c.Delete(context.Background(), s.ID()) })
+			t.Cleanup(func() {
+				c.Delete(context.Background(), s.ID()) // if it comes to that
+				c.Close()
+			})
 			shell(t, s, "echo kept >f; echo too >~/g; sleep 7654 & true")
 			must(t, s.Close())
 			i, err := c.Get(t.Context(), s.ID())
@@ -223,7 +225,14 @@ func TestPersistent(t *testing.T) {
 			if left := running(t, again, "7654"); len(left) > 0 {
 				t.Errorf("%d processes live on: %q", len(left), left)
 			}
+			beside, err := docker.Attach(t.Context(), s.ID(), nil)
+			must(t, err)
+			shell(t, beside, "sleep 5432 & true")
 			must(t, again.Close())
+			if left := running(t, beside, "5432"); len(left) != 1 {
+				t.Errorf("what another handle runs ended with this one: %q", left)
+			}
+			must(t, beside.Close())
 			_, err = engine(t).ContainerKill(t.Context(), "rath-"+s.ID(), client.ContainerKillOptions{})
 			must(t, err)
 			again, err = docker.Attach(t.Context(), "rath-"+s.ID(), nil)

@@ -119,12 +119,52 @@ func unpack(root *os.Root, archive io.Reader) error {
 	if err := u.all(&zeros{Reader: archive}); err != nil {
 		return fmt.Errorf("unpack: %w", err)
 	}
+	if err := u.prune("."); err != nil {
+		return err
+	}
 	for _, h := range slices.Backward(u.dirs) {
 		if err := u.chmod(h.Name, h); err != nil {
 			return err
 		}
 	}
-	return u.prune(".")
+	return nil
+}
+
+// remove removes a name, and opens folders that are in the way of that.
+func (u *unpacker) remove(name string) error {
+	err := u.root.RemoveAll(name)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	if err := u.open(name); err != nil {
+		return err
+	}
+	return u.root.RemoveAll(name)
+}
+
+// open lets all folders in a folder, and that itself, be emptied.
+func (u *unpacker) open(name string) error {
+	info, err := u.root.Lstat(name)
+	if err != nil || !info.IsDir() {
+		return err
+	}
+	if err := u.root.Chmod(name, 0o700); err != nil {
+		return err
+	}
+	entries, err := u.list(name)
+	for _, e := range entries {
+		err = errors.Join(err, u.open(filepath.Join(name, e.Name())))
+	}
+	return err
+}
+
+func (u *unpacker) list(dir string) ([]fs.DirEntry, error) {
+	f, err := u.root.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.ReadDir(-1)
 }
 
 // zeros counts the zero bytes that came last: an archive ends in two blocks of them.
@@ -216,7 +256,7 @@ func (u *unpacker) makeDir(name string) error {
 		return u.root.Chmod(name, info.Mode().Perm()|0o700) // until all is in it
 	}
 	if err == nil {
-		err = u.root.Remove(name)
+		err = u.remove(name)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -243,7 +283,7 @@ func (u *unpacker) file(h *tar.Header, content io.Reader) error {
 		content = bytes.NewReader(data)
 	}
 	if err == nil {
-		err = u.root.RemoveAll(h.Name)
+		err = u.remove(h.Name)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -264,7 +304,7 @@ func (u *unpacker) link(h *tar.Header) error {
 	if old, err := u.root.Readlink(h.Name); err == nil && old == h.Linkname {
 		return nil
 	}
-	if err := u.root.RemoveAll(h.Name); err != nil {
+	if err := u.remove(h.Name); err != nil {
 		return err
 	}
 	return u.root.Symlink(h.Linkname, h.Name)
@@ -315,19 +355,15 @@ func (u *unpacker) chmod(name string, h *tar.Header) error {
 
 // prune removes what the archive does not have.
 func (u *unpacker) prune(dir string) error {
-	f, err := u.root.Open(dir)
+	entries, err := u.list(dir)
 	if err != nil {
-		return err
-	}
-	entries, err := f.ReadDir(-1)
-	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
 	for _, e := range entries {
 		name := filepath.Join(dir, e.Name())
 		switch {
 		case !u.seen[name]:
-			err = u.root.RemoveAll(name)
+			err = u.remove(name)
 		case e.IsDir():
 			err = u.prune(name)
 		}
