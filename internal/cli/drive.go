@@ -96,6 +96,10 @@ func (d *drive) options(id session.ID) ([]run.StartOption, error) {
 // run drives a run to where it ends or is put down, and shows what happens.
 func (d *drive) run(ctx context.Context, id session.ID, start func(context.Context) (*run.Handle, error)) error {
 	d.view.run = id
+	copied, err := d.upload(ctx, id)
+	if err != nil {
+		return err
+	}
 	begin := time.Now()
 	h, err := start(flow.Observe(tool.WithApprover(ctx, d.who.approver), d.view.observe))
 	if err != nil {
@@ -110,6 +114,7 @@ func (d *drive) run(ctx context.Context, id session.ID, start func(context.Conte
 	if err = d.explain(id, err); err != nil && h.State() == store.Running && hintOf(err) == "" {
 		err = &hinted{err, "the record of the run is not whole: see rath doctor, then rath resume " + id.String()}
 	}
+	err = errors.Join(err, copied.bring(ctx))
 	e.err = err
 	d.view.finish(e)
 	if err != nil && d.a.asJSON {

@@ -246,7 +246,10 @@ func (d *drive) announce() {
 	if !d.a.asJSON {
 		d.view.note("2", "sandbox", fmt.Sprintf("%s (%s, network: %s)", d.sandbox, p.Policy.Level, p.Policy.Network))
 	}
-	if p.Uploaded {
+	switch {
+	case p.Uploaded && d.sandbox.Workspace() != nil:
+		d.view.note("2", "files", "those of "+p.Dir+" were uploaded; what changes is brought back when the run ends or is put down")
+	case p.Uploaded:
 		d.view.note("33", "warning", "the files of "+p.Dir+" were uploaded: what changes in the sandbox does not change them, and goes with it")
 	}
 	var reasons, hints []string
