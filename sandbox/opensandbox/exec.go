@@ -300,7 +300,8 @@ func (r *run) kill(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), killTime)
 	defer cancel()
 	if r.b.gone(ctx, errKilled) != nil {
-		r.drop() // nobody would answer
+		r.drop() // nobody would answer, nor remove anything
+		r.leaves = nil
 		return
 	}
 	interrupted := make(chan struct{})

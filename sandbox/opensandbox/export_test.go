@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// Unpack is what tests of archives are about.
-var Unpack = unpack
-
 // SetSilence has a daemon be taken for dead sooner.
 func (e *Execd) SetSilence(d time.Duration) { e.silence = d }
 

@@ -10,6 +10,24 @@ import (
 	"github.com/openrath-go/rath/workspace"
 )
 
+// Snapshot keeps the workspace as it is.
+func (b *box) Snapshot(ctx context.Context) (*workspace.Snapshot, error) {
+	taken, err := b.keeper.Snapshot(ctx)
+	return taken, b.explain(ctx, err)
+}
+
+// Apply merges changes into the workspace.
+func (b *box) Apply(ctx context.Context, from, to driver.SnapshotID) (driver.SnapshotID, error) {
+	before, err := b.keeper.Apply(ctx, from, to)
+	return before, b.explain(ctx, err)
+}
+
+// Restore makes the workspace what a snapshot is.
+func (b *box) Restore(ctx context.Context, id driver.SnapshotID) (driver.SnapshotID, error) {
+	before, err := b.keeper.Restore(ctx, id)
+	return before, b.explain(ctx, err)
+}
+
 // Fork opens a sandbox made from the server's snapshot of this one, with all that was
 // installed in it; where the server keeps none, one made as this one was. Its workspace
 // becomes what the store's snapshot has: a directory of this machine if this one's is.
@@ -36,7 +54,7 @@ func (b *box) Fork(ctx context.Context, id driver.SnapshotID) (driver.Sandbox, e
 		return nil, err
 	}
 	if !f.bound {
-		if _, err := f.Restore(ctx, id); err != nil {
+		if _, err := f.keeper.Restore(ctx, id); err != nil {
 			f.abandon(ctx)
 			return nil, fmt.Errorf("restore snapshot %.12s: %w", id, err)
 		}

@@ -1,12 +1,11 @@
 package opensandbox
 
 import (
-	"os"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/openrath-go/rath/sandbox/internal/owner"
 )
 
 // Sandboxes are marked with these labels, so that one whose program has gone can be told
@@ -16,6 +15,7 @@ const (
 	labelHandle     = "rath-handle"     // who opened it, a UUID
 	labelHost       = "rath-host"       // where that program runs
 	labelPID        = "rath-pid"        // its process
+	labelBorn       = "rath-born"       // when that began
 	labelName       = "rath-name"       // what the user calls it
 	labelPersistent = "rath-persistent" // "1": it is to outlive its program
 )
@@ -33,13 +33,8 @@ func (i Info) Persistent() bool { return i.Metadata[labelPersistent] == "1" }
 // Orphaned reports whether the sandbox was left by a program of this machine that is gone.
 // Persistent ones never are, nor those of other machines: these expire.
 func (i Info) Orphaned() bool {
-	return i.Metadata[labelRath] == "1" && !i.Persistent() && gone(i.Metadata[labelHost], i.Metadata[labelPID])
-}
-
-// gone reports whether a process of this machine is not there any more.
-func gone(host, pid string) bool {
-	n, err := strconv.Atoi(pid)
-	return err == nil && n > 0 && host == thisHost() && !alive(n)
+	maker := owner.Process{Host: i.Metadata[labelHost], PID: i.Metadata[labelPID], Born: i.Metadata[labelBorn]}
+	return i.Metadata[labelRath] == "1" && !i.Persistent() && maker.Gone()
 }
 
 func labels(o *Options, handle string) map[string]string {
@@ -48,7 +43,11 @@ func labels(o *Options, handle string) map[string]string {
 		all[key] = value
 	}
 	all[labelRath], all[labelHandle] = "1", handle
-	all[labelHost], all[labelPID] = thisHost(), strconv.Itoa(os.Getpid())
+	self := owner.Self()
+	all[labelHost], all[labelPID] = label(self.Host), self.PID
+	if self.Born != "" {
+		all[labelBorn] = self.Born
+	}
 	if name := label(o.Name); name != "" {
 		all[labelName] = name
 	}
@@ -56,11 +55,6 @@ func labels(o *Options, handle string) map[string]string {
 		all[labelPersistent] = "1"
 	}
 	return all
-}
-
-func thisHost() string {
-	name, _ := os.Hostname()
-	return label(name)
 }
 
 var notLabel = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
@@ -77,12 +71,13 @@ const snapshotMark = "rath-fork"
 
 // snapshotName tells whose a snapshot is.
 func snapshotName() string {
-	return strings.Join([]string{snapshotMark, thisHost(), strconv.Itoa(os.Getpid()), uuid.NewString()}, " ")
+	self := owner.Self()
+	return strings.Join([]string{snapshotMark, self.Host, self.PID, self.Born, uuid.NewString()}, " ")
 }
 
 // Orphaned reports whether the snapshot was made for a fork by a program of this machine
 // that is gone.
 func (s Snapshot) Orphaned() bool {
 	parts := strings.Split(s.Name, " ")
-	return len(parts) == 4 && parts[0] == snapshotMark && gone(parts[1], parts[2])
+	return len(parts) == 5 && parts[0] == snapshotMark && owner.Process{Host: parts[1], PID: parts[2], Born: parts[3]}.Gone()
 }

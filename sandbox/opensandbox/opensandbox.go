@@ -26,6 +26,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/sandbox/driver"
+	"github.com/openrath-go/rath/sandbox/internal/mirror"
 	"github.com/openrath-go/rath/workspace"
 )
 
@@ -112,11 +113,10 @@ type box struct {
 
 // keeper is what a [driver.Forker] does with files.
 type keeper interface {
-	Workspace() *workspace.Store
 	Snapshot(context.Context) (*workspace.Snapshot, error)
 	Apply(ctx context.Context, from, to driver.SnapshotID) (driver.SnapshotID, error)
 	Restore(ctx context.Context, id driver.SnapshotID) (driver.SnapshotID, error)
-	close() error
+	Close() error
 }
 
 // Open makes a sandbox and waits until it is ready. A policy that the server cannot
@@ -283,19 +283,23 @@ for p in python3 bash node go tar; do command -v "$p" >/dev/null && echo "$p"; d
 func (b *box) has(tool string) bool { return slices.Contains(b.tools, tool) }
 
 // keep prepares for snapshots.
-func (b *box) keep(ctx context.Context, store *workspace.Store) (err error) {
+func (b *box) keep(ctx context.Context, store *workspace.Store) error {
 	if b.bound {
 		b.keeper = folder{driver.Folder{Store: store, Dir: b.opts.Dir}}
 		return nil
 	}
-	b.keeper, err = newMirror(ctx, b, store)
+	m, err := mirror.New(ctx, store, b)
+	if err == nil {
+		b.keeper = m
+	}
 	return err
 }
 
 // folder is a workspace that is a directory of this machine.
 type folder struct{ driver.Folder }
 
-func (folder) close() error { return nil }
+// Close leaves the directory.
+func (folder) Close() error { return nil }
 
 // Workspace returns the store, nil if there are no snapshots.
 func (b *box) Workspace() *workspace.Store { return b.opts.Workspace }
@@ -350,7 +354,7 @@ func (b *box) Close() error {
 func (b *box) end() (err error) {
 	b.stop()
 	if b.keeper != nil {
-		err = b.keeper.close()
+		err = b.keeper.Close()
 	}
 	if b.execd != nil {
 		b.execd.Close()

@@ -9,15 +9,17 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strconv"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/openrath-go/rath/sandbox/internal/mirror"
 	"github.com/openrath-go/rath/sandbox/internal/shell"
 )
 
-// fetch returns the workspace as an archive.
-func (b *box) fetch(ctx context.Context) (io.ReadCloser, error) {
+// Fetch makes it a [mirror.Remote].
+func (b *box) Fetch(ctx context.Context) (io.ReadCloser, error) {
 	if !b.has("tar") {
 		return b.gather(ctx), nil
 	}
@@ -126,24 +128,31 @@ func (b *box) gatherOne(ctx context.Context, t *tar.Writer, h *tar.Header, info 
 	return err
 }
 
-// deliver removes names from the workspace, and then puts into it what goes by others in a
-// directory of this machine. Everything is there before anything is changed.
-func (b *box) deliver(ctx context.Context, root *os.Root, remove, put []string) error {
+// Deliver makes it a [mirror.Remote]. Everything is there before anything is changed.
+func (b *box) Deliver(ctx context.Context, root *os.Root, remove, put []string) error {
 	ctx, cancel := context.WithTimeout(ctx, transferTime)
 	defer cancel()
+	folders, err := mirror.Folders(root, slices.Concat(remove, put))
+	if err != nil {
+		return err
+	}
 	if !b.has("tar") {
-		return b.scatter(ctx, root, remove, put)
+		return b.scatter(ctx, root, remove, put, folders)
 	}
 	file := temporary + uuid.NewString()
 	defer func() { _ = b.execd.Remove(context.WithoutCancel(ctx), file+".tar", file+".sh") }()
 	if err := b.uploadArchive(ctx, file+".tar", root, put); err != nil {
 		return err
 	}
-	script := removal(remove) + "tar -xpof " + shell.Quote(file+".tar") + "\n"
-	if err := b.execd.Upload(ctx, file+".sh", 0o600, strings.NewReader(script)); err != nil {
+	return b.change(ctx, file+".sh", opening(folders)+removal(remove)+"tar -xpof "+shell.Quote(file+".tar")+" || exit\n"+closing(folders))
+}
+
+// change runs a script of any length in the workspace.
+func (b *box) change(ctx context.Context, file, script string) error {
+	if err := b.execd.Upload(ctx, file, 0o600, strings.NewReader(script)); err != nil {
 		return err
 	}
-	_, err := b.longScript(ctx, `cd "$1" && sh "$2"`, b.root, file+".sh")
+	_, err := b.longScript(ctx, `cd "$1" && sh "$2"`, b.root, file)
 	return err
 }
 
@@ -151,7 +160,7 @@ func (b *box) uploadArchive(ctx context.Context, file string, root *os.Root, nam
 	r, w := io.Pipe()
 	packed := make(chan error, 1)
 	go func() {
-		err := pack(w, root, names)
+		err := mirror.Pack(w, root, names)
 		w.CloseWithError(err)
 		packed <- err
 	}()
@@ -173,19 +182,39 @@ func removal(names []string) string {
 	return s.String()
 }
 
-// scatter does what deliver does, file by file.
-func (b *box) scatter(ctx context.Context, root *os.Root, remove, put []string) error {
-	for _, name := range remove {
-		if _, err := b.script(ctx, `cd "$1" && `+removal([]string{name}), b.root); err != nil {
-			return err
-		}
+// opening is a script that lets folders be changed, if they are there.
+func opening(folders []mirror.Folder) string {
+	var s strings.Builder
+	for _, f := range folders {
+		q := shell.Quote("./" + f.Name)
+		fmt.Fprintf(&s, "[ ! -d %[1]s ] || [ -L %[1]s ] || chmod u+rwx %[1]s\n", q)
+	}
+	return s.String()
+}
+
+// closing is a script that gives folders the modes that they are to have, inner ones
+// first.
+func closing(folders []mirror.Folder) string {
+	var s strings.Builder
+	for _, f := range slices.Backward(folders) {
+		fmt.Fprintf(&s, "chmod %o %s || exit\n", f.Mode.Perm(), shell.Quote("./"+f.Name))
+	}
+	return s.String()
+}
+
+// scatter does what Deliver does, file by file.
+func (b *box) scatter(ctx context.Context, root *os.Root, remove, put []string, folders []mirror.Folder) error {
+	file := temporary + uuid.NewString() + ".sh"
+	defer func() { _ = b.execd.Remove(context.WithoutCancel(ctx), file) }()
+	if err := b.change(ctx, file, opening(folders)+removal(remove)); err != nil {
+		return err
 	}
 	for _, name := range put {
 		if err := b.scatterOne(ctx, root, name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return nil
+	return b.change(ctx, file, closing(folders))
 }
 
 func (b *box) scatterOne(ctx context.Context, root *os.Root, name string) error {
@@ -196,8 +225,7 @@ func (b *box) scatterOne(ctx context.Context, root *os.Root, name string) error 
 	}
 	switch info.Mode().Type() {
 	case fs.ModeDir:
-		mode := strconv.FormatUint(uint64(info.Mode().Perm()), 8)
-		_, err = b.script(ctx, `{ [ -d "$1" ] && [ ! -L "$1" ]; } || { rm -f "$1"; mkdir -p "$1"; } && chmod "$2" "$1"`, to, mode)
+		_, err = b.script(ctx, `{ [ -d "$1" ] && [ ! -L "$1" ]; } || { rm -f "$1"; mkdir -p "$1"; }`, to)
 	case fs.ModeSymlink:
 		var target string
 		if target, err = root.Readlink(name); err == nil {
@@ -212,7 +240,7 @@ func (b *box) scatterOne(ctx context.Context, root *os.Root, name string) error 
 }
 
 func (b *box) scatterFile(ctx context.Context, root *os.Root, name, to string, mode fs.FileMode) error {
-	f, err := root.OpenFile(name, os.O_RDONLY|nonblock, 0)
+	f, err := root.Open(name)
 	if err != nil {
 		return err
 	}
@@ -229,10 +257,28 @@ func (b *box) uploadDir(ctx context.Context) error {
 	defer root.Close()
 	names, err := walk(root, b.opts.Exclude)
 	if err == nil {
-		err = b.deliver(ctx, root, nil, names)
+		err = b.Deliver(ctx, root, nil, names)
 	}
 	if err != nil {
 		return fmt.Errorf("upload %s: %w", b.opts.Dir, err)
 	}
 	return nil
+}
+
+// walk returns the names of all that is in a directory, but what is excluded.
+func walk(root *os.Root, exclude []string) (names []string, err error) {
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case slices.ContainsFunc(exclude, func(x string) bool { return path.Clean(filepath.ToSlash(x)) == name }):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+		case name != ".":
+			names = append(names, name)
+		}
+		return nil
+	})
+	return names, err
 }

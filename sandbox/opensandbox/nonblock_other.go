@@ -1,5 +1,0 @@
-//go:build !unix
-
-package opensandbox
-
-const nonblock = 0
