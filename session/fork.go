@@ -35,8 +35,11 @@ func (s Session) ForkAt(n int) (Session, error) {
 // came from can be collected. What the files of its workspace are is kept.
 func (s Session) Detach() Session {
 	out := s.child(OpDetach, s.get().content)
-	if id, ok := s.Snapshot(); ok {
-		out.n.origin = &origin{extras: []Extra{Mark{s.Len(), id}.Extra()}}
+	for _, m := range s.allMarks() {
+		if out.n.origin == nil {
+			out.n.origin = &origin{}
+		}
+		out.n.origin.extras = append(out.n.origin.extras, m.Extra())
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,34 +51,72 @@ func Before(all []Mark, n int) (found Mark, ok bool) {
 // as it or an ancestor in memory has it marked. A session cut with ForkAt has what belongs
 // to its last chunk.
 func (s Session) Snapshot() (sandbox.SnapshotID, bool) {
-	n := s.get()
-	for at := n.content.Len(); n != nil; {
-		if n.origin != nil {
-			if m, ok := Before(marks(n.origin.extras), at); ok {
-				return m.Snapshot, true
-			}
+	return s.SnapshotAt(s.Len(), nil)
+}
+
+// SnapshotAt returns what the files were after the first n chunks. Ancestors that are not
+// in memory are asked of find, unless that is nil; one that it does not find ends the search.
+func (s Session) SnapshotAt(n int, find func(ID) (Session, bool)) (sandbox.SnapshotID, bool) {
+	for from, ok := s, true; ok; {
+		if m, ok := Before(from.marks(), n); ok {
+			return m.Snapshot, true
 		}
-		from := n.source()
-		if from != nil && at > commonPrefix(n.content, from.content) { // else it is cut from the parent
-			at = from.content.Len()
-		}
-		n = from
+		from, n, ok = from.source(n, find)
 	}
 	return "", false
 }
 
-// source is the parent that a node's files are those of, nil if there is none, or more
-// than one.
-func (n *node) source() (source *node) {
-	for _, e := range n.parents {
+func (s Session) marks() []Mark {
+	if o := s.get().origin; o != nil {
+		return marks(o.extras)
+	}
+	return nil
+}
+
+// source returns the parent whose files those after the first n chunks are, and after how
+// many of its own. Within what branches have in common it is the first of them; what they
+// made of it together only the session itself can tell.
+func (s Session) source(n int, find func(ID) (Session, bool)) (Session, int, bool) {
+	var first Session
+	content := s.get().content
+	for _, e := range s.get().parents {
+		if e.role != RoleInput && e.role != RoleBranch {
+			continue
+		}
+		parent := Session{e.node}
+		if e.node.absent {
+			ok := false
+			if find != nil {
+				parent, ok = find(e.node.id)
+			}
+			if !ok {
+				return Session{}, 0, false
+			}
+		}
+		shared := commonPrefix(content, parent.get().content)
 		switch {
-		case e.role == RoleBranch, e.node.absent && e.role == RoleInput:
-			return nil
+		case e.role == RoleBranch && n > shared:
+			return Session{}, 0, false
+		case e.role == RoleInput && (n > shared || s.get().op == OpCompress): // else it is cut from the parent
+			return parent, parent.Len(), true
 		case e.role == RoleInput:
-			source = e.node
+			return parent, n, true
+		case first.n == nil:
+			first = parent
 		}
 	}
-	return source
+	return first, n, first.n != nil
+}
+
+// allMarks returns those of the session and of what it comes from, the oldest first.
+func (s Session) allMarks() (all []Mark) {
+	n := s.Len()
+	for from, ok := s, true; ok; {
+		own := slices.DeleteFunc(from.marks(), func(m Mark) bool { return m.Len > n })
+		all = append(own, all...)
+		from, n, ok = from.source(n, nil)
+	}
+	return all
 }
 
 // WithMark returns a handle on the same session that says what the files of its workspace

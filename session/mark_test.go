@@ -44,6 +44,12 @@ func TestSnapshot(t *testing.T) {
 		{"compressed", short, "after"},
 		{"merged without its own", merged, ""},
 		{"merged with its own", merged.WithMark("joined"), "joined"},
+		{"merged, cut in what is common", at(merged, 4), "after"},
+		{"merged, cut before the call", at(merged, 1), "before"},
+		{"merged with its own, cut in what is common", at(merged.WithMark("joined"), 1), "before"},
+		{"detached, cut before the call", at(next.Detach(), 1), "before"},
+		{"compressed to its beginning", agent.Derive(user.Transcript(), Step{Op: OpCompress}), "after"},
+		{"rewritten", agent.Derive(FromUser("in short").Transcript(), Step{}), "after"},
 		{"from a record", Restore(agent.Record()), "after"},
 	} {
 		if got, ok := test.s.Snapshot(); string(got) != test.want || ok != (test.want != "") {

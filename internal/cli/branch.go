@@ -17,15 +17,19 @@ func (a *app) forkCommand() *cobra.Command {
 		Long: `Begin a branch of a session, or of its first N chunks. The new session's id goes to stdout.
 
 With --workspace the branch takes the files along: those of the workspace as they were
-after that chunk go to a directory of its own, in which rath run --session goes on. One
-that --dir names is yours: go there, or name it with rath run --sandbox local:DIR.
+after that chunk go to a directory of its own, in which rath run --session goes on. What
+.gitignore files leave out is not among them, nor is the folder .git.
 
 ` + idHelp,
 		Example: "  rath fork @\n  rath run --session \"$(rath fork 0198c0de@3 --workspace)\" \"Try it another way\"",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.makes(func(ctx context.Context, r *records, s []found) (session.Session, error) {
+			wanted, err := with.wanted()
+			if err != nil {
+				return session.Session{}, err
+			}
 			branch, err := s[0].branch()
-			if err != nil || !with.wanted() {
+			if err != nil || !wanted {
 				return branch, err
 			}
 			id, err := r.snapshot(ctx, s[0])
@@ -77,8 +81,12 @@ both sides between markers.
 		Example: "  rath merge 0198c0de 0198c0df\n  rath merge 0198c0de 0198c0df --workspace --dir .",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: a.makes(func(ctx context.Context, r *records, all []found) (session.Session, error) {
+			wanted, err := with.wanted()
+			if err != nil {
+				return session.Session{}, err
+			}
 			merged, err := mergeSessions(all)
-			if err != nil || !with.wanted() {
+			if err != nil || !wanted {
 				return merged, err
 			}
 			return with.merge(ctx, a, r, all, merged)

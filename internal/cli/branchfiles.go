@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/session"
@@ -23,27 +24,56 @@ const branchDirs = "branches"
 type branchFiles struct {
 	workspace, markers bool
 	dir                string
+	given              func(flag string) bool
 }
 
-// branchDir is the directory that rath fork has made for a session or one that it comes
-// from, if there is one and it is still there.
-func branchDir(home string, s session.Session) string {
-	p := s.Placement()
-	if p.Backend != "local" || !within(p.Spec.WorkingDir, filepath.Join(resolved(home), branchDirs)) {
-		return ""
+// branchDir is the directory that was made for a session or for the one that it goes on
+// from, empty if there is none. It is an error if that is gone: its files are meant.
+func (r *records) branchDir(ctx context.Context, s session.Session) (string, error) {
+	for h := s.Head(); !h.ID.IsZero(); {
+		if p := h.Placement; p.Backend == "local" && p.ID == h.ID.String() {
+			if _, err := os.Stat(p.Spec.WorkingDir); err != nil {
+				err := fmt.Errorf("the folder of session %s, %s: %w", h.ID, p.Spec.WorkingDir, err)
+				return "", &hinted{err, "rath fork --workspace makes another; or name one with --sandbox local:DIR"}
+			}
+			return p.Spec.WorkingDir, nil
+		}
+		var err error
+		if h, err = r.source(ctx, h); err != nil {
+			return "", err
+		}
 	}
-	if _, err := os.Stat(p.Spec.WorkingDir); err != nil {
-		return ""
+	return "", nil
+}
+
+// source is the session that another one goes on from, the zero Head if there is none.
+func (r *records) source(ctx context.Context, h session.Head) (session.Head, error) {
+	for _, p := range h.Lineage.Parents {
+		if p.Role != session.RoleInput {
+			continue
+		}
+		heads, err := collect(r.Heads(ctx, store.SessionFilter{Prefix: p.ID.String(), Limit: 1}))
+		if err != nil || len(heads) == 0 {
+			return session.Head{}, err
+		}
+		return heads[0], nil
 	}
-	return p.Spec.WorkingDir
+	return session.Head{}, nil
 }
 
 func (b *branchFiles) flags(cmd *cobra.Command, dir string) {
 	cmd.Flags().BoolVar(&b.workspace, "workspace", false, "take the files of the workspace along")
 	cmd.Flags().StringVar(&b.dir, "dir", "", dir)
+	b.given = cmd.Flags().Changed
 }
 
-func (b *branchFiles) wanted() bool { return b.workspace || b.dir != "" || b.markers }
+// wanted reports whether files are to be taken along.
+func (b *branchFiles) wanted() (bool, error) {
+	if b.given("dir") && b.dir == "" {
+		return false, usage(errors.New("--dir is empty: leave it out, or give it a value"))
+	}
+	return b.workspace || b.dir != "" || b.markers, nil
+}
 
 // target is the directory for a session, and whether there is something in it.
 func (b *branchFiles) target(home string, id session.ID) (dir string, full bool, err error) {
@@ -79,18 +109,46 @@ func (b *branchFiles) place(ctx context.Context, a *app, r *records, s session.S
 	return a.placed(ctx, ws, s, dir, id)
 }
 
-// restore fills a new directory, and takes it away again if that fails.
+// partial begins the names of folders that are not filled yet.
+const partial = ".rath-partial-"
+
+// restore makes a directory of a snapshot, as a whole or not at all.
 func (b *branchFiles) restore(ctx context.Context, ws *workspace.Store, dir string, id sandbox.SnapshotID) error {
-	_, err := os.Lstat(dir)
-	made := errors.Is(err, fs.ErrNotExist)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
 	}
-	_, err = ws.Restore(ctx, dir, id)
-	if err != nil && made {
-		_ = os.RemoveAll(dir)
+	half, err := os.MkdirTemp(filepath.Dir(dir), partial)
+	if err != nil {
+		return err
 	}
-	return err
+	if err = os.Chmod(half, 0o755); err == nil {
+		_, err = ws.Restore(ctx, half, id)
+	}
+	if err == nil {
+		err = replaceEmpty(half, dir)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(half))
+	}
+	return nil
+}
+
+// replaceEmpty gives a folder the name of one that is empty or not there.
+func replaceEmpty(from, to string) error {
+	if err := os.Remove(to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return &hinted{err, "name a directory that is empty or does not exist"}
+	}
+	return os.Rename(from, to)
+}
+
+// sweepBranches removes what was left of directories that were never filled, a while ago.
+func sweepBranches(home string) {
+	halves, _ := filepath.Glob(filepath.Join(home, branchDirs, partial+"*"))
+	for _, half := range halves {
+		if info, err := os.Stat(half); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.RemoveAll(half) // what cannot be removed now may be the next time
+		}
+	}
 }
 
 // placed returns the session as one whose workspace is a directory that is as a snapshot
@@ -107,43 +165,55 @@ func (a *app) placed(ctx context.Context, ws *workspace.Store, s session.Session
 
 // merge merges the files of sessions for the merged session.
 func (b *branchFiles) merge(ctx context.Context, a *app, r *records, all []found, merged session.Session) (session.Session, error) {
-	ws, err := openWorkspace(ctx, r.home)
+	dir, full, err := b.target(r.home, merged.ID())
 	if err != nil {
 		return merged, err
 	}
-	base, err := r.commonSnapshot(ctx, all)
+	_, c, err := a.home()
 	if err != nil {
 		return merged, err
+	}
+	ws, err := openWorkspaces(ctx, r.home, excluded(dir, hiddenFrom(dir, c, r.home)))
+	if err != nil {
+		return merged, err
+	}
+	base, m, err := b.combine(ctx, a, r, ws, all)
+	if err != nil {
+		return merged, err
+	}
+	if !full {
+		err = b.restore(ctx, ws, dir, m)
+	} else {
+		m, err = applyTo(ctx, ws, dir, base, m)
+	}
+	if err != nil {
+		return merged, err
+	}
+	return a.placed(ctx, ws, merged, dir, m)
+}
+
+// combine merges what the files of sessions are into one snapshot.
+func (b *branchFiles) combine(ctx context.Context, a *app, r *records, ws *workspace.Store, all []found) (base, merged sandbox.SnapshotID, err error) {
+	if base, err = r.commonSnapshot(ctx, all); err != nil {
+		return "", "", err
 	}
 	ends := make([]sandbox.SnapshotID, len(all))
 	for i, f := range all {
 		if ends[i], err = r.snapshot(ctx, f); err != nil {
-			return merged, err
+			return "", "", err
 		}
 	}
 	m, err := ws.MergeAll(ctx, base, ends, &workspace.MergeOptions{Markers: b.markers})
 	if err != nil {
-		return merged, err
+		return "", "", err
 	}
 	if len(m.Conflicts) > 0 && !b.markers {
-		return merged, &hinted{conflictError(all, m.Conflicts), "rath diff A B --files shows the changes; --markers merges them with both sides between markers"}
+		return "", "", &hinted{conflictError(all, m.Conflicts), "rath diff A B --files shows the changes; --markers merges them with both sides between markers"}
 	}
 	for _, c := range m.Conflicts {
 		fmt.Fprintln(a.err, "conflict: "+printable(conflictText(all, c)))
 	}
-	dir, full, err := b.target(r.home, merged.ID())
-	switch {
-	case err != nil:
-		return merged, err
-	case !full:
-		err = b.restore(ctx, ws, dir, m.ID)
-	default:
-		m.ID, err = applyTo(ctx, ws, dir, base, m.ID)
-	}
-	if err != nil {
-		return merged, err
-	}
-	return a.placed(ctx, ws, merged, dir, m.ID)
+	return base, m.ID, nil
 }
 
 // applyTo merges changes into a directory that is in use, and returns what it is then.
@@ -158,7 +228,8 @@ func applyTo(ctx context.Context, ws *workspace.Store, dir string, base, to sand
 	return now.ID, nil
 }
 
-// commonSnapshot is what the files were in the last session that others all come from.
+// commonSnapshot is what the files were in the last session that others all come from, as
+// far as what they have of it goes.
 func (r *records) commonSnapshot(ctx context.Context, all []found) (sandbox.SnapshotID, error) {
 	count := map[session.ID]int{}
 	var common []session.Head
@@ -178,7 +249,10 @@ func (r *records) commonSnapshot(ctx context.Context, all []found) (sandbox.Snap
 	}
 	var last session.Head
 	for _, h := range common {
-		if h.Lineage.Op != session.OpLeaf && h.Len >= last.Len && !h.Lineage.Time.Before(last.Lineage.Time) {
+		if h.Lineage.Path == "" && h.Lineage.Op == session.OpLeaf { // a prompt, or what a user wrote
+			continue
+		}
+		if h.Len >= last.Len && !h.Lineage.Time.Before(last.Lineage.Time) {
 			last = h
 		}
 	}
@@ -190,8 +264,12 @@ func (r *records) commonSnapshot(ctx context.Context, all []found) (sandbox.Snap
 	if err != nil {
 		return "", err
 	}
-	f.n = f.Len()
-	return r.snapshot(ctx, f)
+	n := f.Len()
+	for _, side := range all {
+		cut := session.Restore(session.Record{Content: side.Transcript().First(side.n)})
+		n = min(n, session.Diff(f.Session, cut).Common)
+	}
+	return r.snapshotAt(ctx, f.Session, n)
 }
 
 // conflictError says which files do not go together.

@@ -46,22 +46,22 @@ type callFiles struct {
 	lines []string
 }
 
-// files returns what the calls of a session did, by the runs that the session and what it
+// callFiles returns what the calls of a session did, by the runs that the session and what it
 // comes from were made in.
 func (r *records) callFiles(ctx context.Context, s found) ([]callFiles, error) {
 	changes, err := r.changesOf(ctx, s)
 	if err != nil || len(changes) == 0 {
 		return nil, err
 	}
-	ws, err := openWorkspace(ctx, r.home)
-	if err != nil {
-		ws = nil // each call says what is missing
-	}
+	ws, missing := openWorkspace(ctx, r.home)
 	var out []callFiles
 	for i, c := range s.Transcript().First(s.n).All() {
-		if change, ok := changes[c.Digest()]; ok && c.Kind() == session.KindToolResult {
-			f := describeChange(ctx, ws, change)
+		if same := changes[c.Digest()]; len(same) > 0 && c.Kind() == session.KindToolResult {
+			f := describeChange(ctx, ws, missing, same[0])
 			f.Chunk = i
+			if len(same) > 1 { // another call with the same result comes further on
+				changes[c.Digest()] = same[1:]
+			}
 			if len(f.Changes) > 0 || f.Problem != "" {
 				out = append(out, f)
 			}
@@ -70,15 +70,14 @@ func (r *records) callFiles(ctx context.Context, s found) ([]callFiles, error) {
 	return out, nil
 }
 
-// describeChange finds out what a change was.
-func describeChange(ctx context.Context, ws *workspace.Store, c tool.Change) callFiles {
+// describeChange finds out what a change was. An error says why there is no store.
+func describeChange(ctx context.Context, ws *workspace.Store, err error, c tool.Change) callFiles {
 	f := callFiles{Before: c.Before, After: c.After, Changes: []changeJSON{}, Problem: c.Problem}
 	if c.Problem != "" || c.Before == c.After {
 		return f
 	}
-	err := workspace.ErrNoGit
 	var changes []workspace.Change
-	if ws != nil {
+	if err == nil {
 		changes, err = ws.Diff(ctx, c.Before, c.After)
 	}
 	if err != nil {
@@ -101,14 +100,15 @@ func (f callFiles) text() []string {
 }
 
 // changesOf returns what the calls that gave a session's results did to files, by the
-// digests of the results.
-func (r *records) changesOf(ctx context.Context, s found) (map[session.Digest]tool.Change, error) {
+// digests of the results: in the order of the runs, and of the branches in each, as
+// results that are the same stand in the session.
+func (r *records) changesOf(ctx context.Context, s found) (map[session.Digest][]tool.Change, error) {
 	lineage, err := r.lineage(ctx, s, store.SessionFilter{})
 	if err != nil {
 		return nil, err
 	}
-	changes, seen := map[session.Digest]tool.Change{}, map[string]bool{"": true}
-	for _, l := range lineage {
+	changes, seen := map[session.Digest][]tool.Change{}, map[string]bool{"": true}
+	for _, l := range slices.Backward(lineage) {
 		if seen[l.Lineage.Run] || len(l.Lineage.Marks()) == 0 {
 			continue
 		}
@@ -124,9 +124,10 @@ func (r *records) changesOf(ctx context.Context, s found) (map[session.Digest]to
 		if err != nil {
 			return nil, err
 		}
+		slices.SortStableFunc(effects, func(x, y *store.Effect) int { return strings.Compare(x.Path, y.Path) })
 		for _, x := range effects {
 			if result, change, err := r.change(ctx, x); err == nil && change != (tool.Change{}) {
-				changes[result.Digest()] = change
+				changes[result.Digest()] = append(changes[result.Digest()], change)
 			}
 		}
 	}

@@ -117,6 +117,7 @@ func (r *records) collectSnapshots(ctx context.Context, dry bool, n *collected) 
 			return err
 		}
 	}
+	sweepBranches(r.home)
 	gone, err := ws.GC(ctx, nil)
 	if err != nil {
 		return err

@@ -118,8 +118,14 @@ func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
 		if err != nil {
 			return err
 		}
-		if dir := branchDir(home, in); dir != "" && !f.rules.given("sandbox") {
-			s.Sandbox = "local:" + dir
+		if !f.rules.given("sandbox") {
+			dir, err := r.branchDir(ctx, in)
+			if err != nil {
+				return err
+			}
+			if dir != "" {
+				s.Sandbox = "local:" + dir
+			}
 		}
 		d, err := a.newDrive(ctx, r, s, model, f.consent.newRun)
 		if err != nil {

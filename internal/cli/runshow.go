@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/openrath-go/rath/effect"
@@ -61,7 +62,7 @@ func (r *records) details(ctx context.Context, stored store.Run) (runDetails, er
 		return d, err
 	}
 	get := func(digest session.Digest) ([]byte, error) { return r.Object(ctx, digest) }
-	var ws *workspace.Store // opened when it is needed
+	snapshots := sync.OnceValues(func() (*workspace.Store, error) { return openWorkspace(ctx, r.home) })
 	for _, x := range effects {
 		e := effectRow{Effect: x}
 		for _, packed := range []*json.RawMessage{&x.Input, &x.Result.Value} {
@@ -76,7 +77,7 @@ func (r *records) details(ctx context.Context, stored store.Run) (runDetails, er
 			e.Problem = cmp.Or(e.Problem, problem)
 		}
 		if e.Problem == "" {
-			e.Files = r.filesOf(ctx, &ws, x)
+			e.Files = r.filesOf(ctx, snapshots, x)
 		}
 		if x.Open() && x.Class == effect.Mutating.String() && stored.State != store.Running {
 			d.Review = append(d.Review, x.ID)
@@ -89,15 +90,13 @@ func (r *records) details(ctx context.Context, stored store.Run) (runDetails, er
 }
 
 // filesOf returns what an effect did to files, nil if nothing.
-func (r *records) filesOf(ctx context.Context, ws **workspace.Store, x *store.Effect) *callFiles {
+func (r *records) filesOf(ctx context.Context, snapshots func() (*workspace.Store, error), x *store.Effect) *callFiles {
 	_, change, err := r.change(ctx, x)
 	if err != nil || change.Before == change.After && change.Problem == "" {
 		return nil
 	}
-	if *ws == nil {
-		*ws, _ = openWorkspace(ctx, r.home) // without one the change says what is missing
-	}
-	f := describeChange(ctx, *ws, change)
+	ws, missing := snapshots()
+	f := describeChange(ctx, ws, missing, change)
 	return &f
 }
 

@@ -75,7 +75,7 @@ func (v *view) files(c tool.Change) {
 		return
 	}
 	v.problem = c.Problem
-	lines := describeChange(context.Background(), sb.Workspace(), c).text()
+	lines := describeChange(context.Background(), sb.Workspace(), nil, c).text()
 	for i, line := range lines {
 		if i == shownFiles {
 			line = fmt.Sprintf("and %d more", len(lines)-i)

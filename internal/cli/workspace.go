@@ -22,43 +22,24 @@ func openWorkspace(ctx context.Context, home string) (*workspace.Store, error) {
 // errNoSnapshot says that the files of a session are not on record.
 var errNoSnapshot = errors.New("no snapshot of its workspace is on record")
 
-// snapshot returns what the files of the workspace were after the first n chunks of a
-// session, by its marks and those of what it comes from.
+// snapshot returns what the files of the workspace were after the chunks of a session that
+// are meant, by its marks and those of what it comes from.
 func (r *records) snapshot(ctx context.Context, f found) (sandbox.SnapshotID, error) {
-	if id, ok := session.Before(f.Lineage().Marks(), f.n); ok {
-		return id.Snapshot, nil
-	}
-	h, at := f.Head(), f.n
-	for {
-		source, err := r.source(ctx, h)
-		switch {
-		case err != nil:
-			return "", err
-		case source.ID.IsZero():
-			err := fmt.Errorf("session %s: %w", f.ID(), errNoSnapshot)
-			return "", &hinted{err, "snapshots are kept around tool calls that can change files, in a sandbox with --snapshots; rath show names them"}
-		case h.Lineage.Op == session.OpCompress || at > source.Len:
-			at = source.Len // else it is cut from it
-		}
-		if m, ok := session.Before(source.Lineage.Marks(), at); ok {
-			return m.Snapshot, nil
-		}
-		h = source
-	}
+	return r.snapshotAt(ctx, f.Session, f.n)
 }
 
-// source is the session that another one's files are those of, the zero Head if there is
-// none or more than one.
-func (r *records) source(ctx context.Context, h session.Head) (session.Head, error) {
-	for _, p := range h.Lineage.Parents {
-		if p.Role != session.RoleInput {
-			continue
+func (r *records) snapshotAt(ctx context.Context, s session.Session, n int) (sandbox.SnapshotID, error) {
+	var failed error
+	id, ok := s.SnapshotAt(n, func(parent session.ID) (session.Session, bool) {
+		p, err := r.Session(ctx, parent)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			failed = err
 		}
-		heads, err := collect(r.Heads(ctx, store.SessionFilter{Prefix: p.ID.String(), Limit: 1}))
-		if err != nil || len(heads) == 0 {
-			return session.Head{}, err
-		}
-		return heads[0], nil
+		return p, err == nil
+	})
+	if failed != nil || ok {
+		return id, failed
 	}
-	return session.Head{}, nil
+	err := fmt.Errorf("session %s, %s: %w", s.ID(), plural(n, "chunk"), errNoSnapshot)
+	return "", &hinted{err, "snapshots are kept around tool calls that can change files, in a sandbox with --snapshots: rath show names them"}
 }
