@@ -1,9 +1,11 @@
 package flow
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -21,10 +23,11 @@ type Branches struct {
 	// be replaced at the same time.
 	Sessions []session.Session
 
-	from  session.Session
-	owner string
-	base  sandbox.SnapshotID // empty: they share the workspace
-	forks []*sandbox.Sandbox // nil in a replay
+	from   session.Session
+	owner  string
+	base   sandbox.SnapshotID // empty: they share the workspace
+	forks  []*sandbox.Sandbox // nil in a replay
+	joined bool
 }
 
 // Branch forks a session n times, with its workspace. A workspace that cannot be forked is
@@ -64,18 +67,29 @@ func share(s session.Session, n int) *Branches {
 	return b
 }
 
-// Close removes the workspaces of the branches. Snapshots of them are kept.
+// Close removes the workspaces of the branches. If they have not been joined, what they had
+// in them is kept for as long as the run or the session is on record; the error is that it
+// could not be. What cannot be removed is left to [workspace.Store.GC].
 func (b *Branches) Close() error {
 	var errs []error
-	for _, f := range b.forks {
-		errs = append(errs, f.Close())
+	for i, f := range b.forks {
+		if !b.joined {
+			if _, err := f.Keep(context.Background(), b.owner); err != nil {
+				errs = append(errs, fmt.Errorf("keep the files of branch %d: %w", i, err))
+			}
+		}
+		_ = f.Close()
 	}
+	b.forks = nil
 	return errors.Join(errs...)
 }
 
 // Merge merges the conversations as [session.Merge] does, and leaves the session's
 // workspace as it was.
 func (b *Branches) Merge(ctx context.Context) (session.Session, error) {
+	if len(b.Sessions) == 0 {
+		return b.from, nil
+	}
 	parts := slices.Clone(b.Sessions)
 	for i, s := range parts {
 		if b.forked(i, s) {
@@ -123,6 +137,7 @@ func (b *Branches) Join(ctx context.Context, resolve Workflow) (session.Session,
 			return out, fail(ctx, out.ID(), "join", err)
 		}
 	}
+	b.joined = true
 	return out.WithMark(to), nil
 }
 
@@ -186,7 +201,7 @@ func (b *Branches) combine(ctx context.Context, s session.Session, ends []sandbo
 	case err != nil || len(m.Conflicts) == 0:
 		return s, m.Snapshot, err
 	case resolve == nil:
-		return s, "", &ConflictError{b.base, ends, m.Snapshot, m.Conflicts}
+		return s, "", &ConflictError{Base: b.base, Branches: ends, Merged: m.Snapshot, Conflicts: m.Conflicts}
 	}
 	return b.resolve(ctx, s, ends, m, resolve)
 }
@@ -208,7 +223,7 @@ func (b *Branches) resolve(ctx context.Context, s session.Session, ends []sandbo
 		out = out.To(b.from.Sandbox())
 	}
 	if err != nil {
-		return out, "", errors.Join(&ConflictError{b.base, ends, m.Snapshot, m.Conflicts}, err)
+		return out, "", errors.Join(&ConflictError{Base: b.base, Branches: ends, Merged: m.Snapshot, Conflicts: m.Conflicts}, err)
 	}
 	id, err := snapshot(ctx, fork, "resolved", b.owner)
 	if err != nil {
@@ -216,12 +231,12 @@ func (b *Branches) resolve(ctx context.Context, s session.Session, ends []sandbo
 	}
 	left, err := b.unresolved(ctx, m, id)
 	if err == nil && len(left) > 0 {
-		err = &ConflictError{b.base, ends, m.Snapshot, left}
+		err = &ConflictError{Base: b.base, Branches: ends, Merged: id, Conflicts: left, Unresolved: true}
 	}
 	return out, id, err
 }
 
-// unresolved are the conflicts whose files still have the markers that they had.
+// unresolved are the conflicts whose files still have the lines that mark them.
 func (b *Branches) unresolved(ctx context.Context, m joined, to sandbox.SnapshotID) ([]workspace.Conflict, error) {
 	in := joining{Base: m.Snapshot, To: to}
 	return effect.Do(ctx, effect.Call{Kind: kindWorkspace, Name: "unresolved", Input: &in, Class: effect.ReadOnly},
@@ -230,18 +245,42 @@ func (b *Branches) unresolved(ctx context.Context, m joined, to sandbox.Snapshot
 			if err != nil {
 				return nil, err
 			}
-			changes, err := store.Diff(ctx, in.Base, in.To)
+			files, err := store.List(ctx, in.To)
 			if err != nil {
 				return nil, err
 			}
-			changed := map[string]bool{}
-			for _, c := range changes {
-				changed[c.Path], changed[c.From] = true, true
+			var left []workspace.Conflict
+			for _, c := range m.Conflicts {
+				marked, err := marked(ctx, store, files[c.Path])
+				if err != nil {
+					return nil, err
+				}
+				if marked && c.Kind == workspace.Contents {
+					left = append(left, c)
+				}
 			}
-			return slices.DeleteFunc(slices.Clone(m.Conflicts), func(c workspace.Conflict) bool {
-				return changed[c.Path] || c.Kind != workspace.Contents
-			}), nil
+			return left, nil
 		})
+}
+
+// markers begin the lines between which the sides of a conflict are.
+var markers = [][]byte{[]byte("<<<<<<< "), []byte(">>>>>>> ")}
+
+// marked reports whether a file has conflict markers.
+func marked(ctx context.Context, store *workspace.Store, e workspace.Entry) (bool, error) {
+	if e.Blob == "" {
+		return false, nil
+	}
+	var text bytes.Buffer
+	if err := store.Read(ctx, e.Blob, &text); err != nil {
+		return false, err
+	}
+	for line := range bytes.Lines(text.Bytes()) {
+		if slices.ContainsFunc(markers, func(m []byte) bool { return bytes.HasPrefix(line, m) }) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // apply brings what was merged into the workspace of the session that was forked.
@@ -271,7 +310,7 @@ func (b *Branches) apply(ctx context.Context, ends []sandbox.SnapshotID, to sand
 		sb.Advance(out.Version)
 	}
 	if err == nil && len(out.Conflicts) > 0 {
-		err = &ConflictError{b.base, ends, to, out.Conflicts}
+		err = &ConflictError{Base: b.base, Branches: ends, Merged: to, Conflicts: out.Conflicts, Meanwhile: true}
 	}
 	return out.Snapshot, err
 }
@@ -282,7 +321,21 @@ func conflictMessage(conflicts []workspace.Conflict) string {
 	text.WriteString("Branches of this conversation worked on copies of the workspace at the same time, and changed the same places differently. " +
 		"The workspace has what goes together, and in these files what does not, between conflict markers where they are text. Make them what they should be:\n")
 	for _, c := range conflicts {
-		fmt.Fprintf(&text, "- %s (%s)\n", c.Path, c.Kind)
+		fmt.Fprintf(&text, "- %s (%s): here %s; branch %d has %s; before it was %s\n",
+			c.Path, c.Kind, sideText(c.Ours), c.Branch, sideText(c.Theirs), sideText(c.Base))
 	}
 	return text.String()
+}
+
+// sideText says what a side of a conflict has.
+func sideText(e workspace.Entry) string {
+	switch {
+	case e == (workspace.Entry{}):
+		return "nothing"
+	case e.Mode.IsDir():
+		return "a folder"
+	case e.Mode&fs.ModeSymlink != 0:
+		return "a link"
+	}
+	return "a file"
 }

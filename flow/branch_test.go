@@ -264,3 +264,73 @@ func TestNestedParallel(t *testing.T) {
 		t.Errorf("%+v, %v", orphans, err)
 	}
 }
+
+// What branches had done when one failed is kept, though the workspace is as it was.
+func TestFilesOfFailedBranches(t *testing.T) {
+	sb := forkable(t, map[string]string{"f": "f"})
+	broken := errors.New("broken")
+	in := session.FromUser("x").To(sb)
+	p := &flow.Parallel{Limit: 1, Branches: []flow.Workflow{
+		flow.Func(func(ctx context.Context, s session.Session) (session.Session, error) {
+			return s, s.Sandbox().WriteFile(ctx, "made", []byte("by no tool"))
+		}),
+		flow.Func(func(_ context.Context, s session.Session) (session.Session, error) { return s, broken }),
+	}}
+	if _, err := p.Forward(t.Context(), in); !errors.Is(err, broken) {
+		t.Fatal(err)
+	}
+	kept, err := sb.Workspace().Kept(t.Context(), "sessions/"+in.ID().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, id := range kept {
+		files, err := sb.Workspace().List(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, has := files["made"]
+		found = found || has
+	}
+	if !found {
+		t.Errorf("of %d snapshots none has it", len(kept))
+	}
+}
+
+// A resolver that only touches a file has not resolved its conflict.
+func TestResolverLeavesMarkers(t *testing.T) {
+	sb := forkable(t, map[string]string{"f": lines})
+	p := &flow.Parallel{
+		Branches: []flow.Workflow{writer("a", "f", "A\n"+lines[2:]), writer("b", "f", "B\n"+lines[2:])},
+		Resolve: flow.Func(func(ctx context.Context, s session.Session) (session.Session, error) {
+			data, err := s.Sandbox().ReadFile(ctx, "f")
+			if err != nil {
+				return s, err
+			}
+			return s, s.Sandbox().WriteFile(ctx, "f", append(data, "more\n"...))
+		}),
+	}
+	_, err := p.Forward(t.Context(), session.FromUser("x").To(sb))
+	var conflict *flow.ConflictError
+	if !errors.As(err, &conflict) || !conflict.Unresolved {
+		t.Errorf("%v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"f": lines}, filesIn(t, sb)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNoBranches(t *testing.T) {
+	in := session.FromUser("x").To(forkable(t, nil))
+	b, err := flow.Branch(t.Context(), in, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := b.Join(t.Context(), nil)
+	if err != nil || out.ID() != in.ID() {
+		t.Errorf("%v, %v", out.ID(), err)
+	}
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}

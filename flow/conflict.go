@@ -16,6 +16,9 @@ type ConflictError struct {
 	Branches  []sandbox.SnapshotID // what each left, in their order
 	Merged    sandbox.SnapshotID   // what went together
 	Conflicts []workspace.Conflict
+
+	Meanwhile  bool // it is the workspace itself that has changed in these places meanwhile
+	Unresolved bool // Resolve has left them as they were
 }
 
 func (e *ConflictError) Error() string {
@@ -31,10 +34,20 @@ func (e *ConflictError) Error() string {
 		more = fmt.Sprintf(" and %d more", len(names)-most)
 		names = names[:most]
 	}
-	return "the branches changed the same places differently: " + strings.Join(names, ", ") + more
+	what := "the branches changed the same places differently: "
+	switch {
+	case e.Meanwhile:
+		what = "the workspace has changed meanwhile where the branches have: "
+	case e.Unresolved:
+		what = "what was to resolve conflicts has left some: "
+	}
+	return what + strings.Join(names, ", ") + more
 }
 
 // Hint says what can be done about it.
 func (e *ConflictError) Hint() string {
+	if e.Meanwhile || e.Unresolved {
+		return "the workspace is as it was, and what each branch left is kept"
+	}
 	return "the workspace is as it was, and what each branch left is kept: set Resolve to have a workflow resolve conflicts, or Share to have the branches work in one workspace"
 }

@@ -154,27 +154,24 @@ func (l *loop) dispatch(ctx context.Context, calls []session.Call) error {
 func (l *loop) mark(begin int, done []tool.Done) {
 	var first, last tool.Change
 	for _, d := range done {
-		if d.Change.Before == "" || d.Change.After == "" {
-			continue
-		}
-		if first == (tool.Change{}) {
+		if first.Before == "" {
 			first = d.Change
 		}
 		if d.Change.Number > last.Number {
 			last = d.Change
 		}
 	}
-	if last == (tool.Change{}) {
-		return
-	}
 	if len(l.marks) == 0 {
 		begin = l.in.Len() // nothing was changed since, as far as is known
 	}
-	if before, _ := l.lastMark(); before != first.Before {
-		l.marks = append(l.marks, session.Mark{Len: begin, Snapshot: first.Before})
-	}
-	if first.Before != last.After {
-		l.marks = append(l.marks, session.Mark{Len: l.content.Len(), Snapshot: last.After})
+	l.markAt(begin, first.Before)
+	l.markAt(l.content.Len(), last.After)
+}
+
+// markAt notes a snapshot, unless there is none or it is what it was.
+func (l *loop) markAt(n int, id sandbox.SnapshotID) {
+	if last, _ := l.lastMark(); id != "" && id != last {
+		l.marks = append(l.marks, session.Mark{Len: n, Snapshot: id})
 	}
 }
 

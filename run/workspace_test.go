@@ -21,6 +21,7 @@ import (
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/sandbox/local"
 	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/store"
 	"github.com/openrath-go/rath/tool"
 	"github.com/openrath-go/rath/workspace"
 )
@@ -202,5 +203,62 @@ func TestReplayOfConflicts(t *testing.T) {
 		if again.Digest() != out.Digest() || fmt.Sprint(againErr) != fmt.Sprint(err) {
 			t.Errorf("the replay is another: %v, was %v", againErr, err)
 		}
+	}
+}
+
+// A call that a person says to have happened has changed what it changed.
+func TestFilesOfSettledCalls(t *testing.T) {
+	ws, err := workspace.Open(t.Context(), filepath.Join(t.TempDir(), "shadow"), nil)
+	if err != nil {
+		t.Skip(err)
+	}
+	sb, err := local.Open(t.Context(), t.TempDir(), &local.Options{Workspace: ws})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sb.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	half := tool.New("put", "Write, and hang.", func(ctx context.Context, in textInput) (string, error) {
+		err := sb.WriteFile(ctx, "f", []byte(in.Text))
+		cancel()
+		<-ctx.Done()
+		return "", errors.Join(err, ctx.Err())
+	})
+	a := &flow.Agent{Name: "a", Model: steps("put"), Tools: tool.Set{half}}
+	st := open(t)
+	place := func(_ context.Context, s session.Session) (session.Session, error) { return s.To(sb), nil }
+	r := run.New(st, &run.Options{Place: place})
+	r.Register("demo", a)
+	h, err := r.Start(ctx, "demo", a, session.FromUser("x").To(sb))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Wait(); err == nil {
+		t.Fatal("it was not put down")
+	}
+	effects, err := store.Effects(st.Events(t.Context(), h.ID(), 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range effects {
+		if x.Class == "mutating" && x.Open() {
+			if err := r.Settle(t.Context(), h.ID(), store.Settled{Effect: x.ID, Verdict: store.VerdictResult, Value: json.RawMessage(`"put"`)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	h, err = r.Resume(t.Context(), h.ID())
+	out := finish(t, h, err)
+	id, ok := out.Snapshot()
+	if !ok {
+		t.Fatal("nobody knows its files")
+	}
+	if files, err := ws.List(t.Context(), id); err != nil || len(files) != 1 {
+		t.Errorf("%v, %v", files, err)
+	}
+	again, err := run.New(st, nil).Replay(t.Context(), h.ID(), a)
+	if err != nil || again.Digest() != out.Digest() {
+		t.Errorf("the replay: %v", err)
 	}
 }

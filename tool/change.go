@@ -42,6 +42,26 @@ func (j *job) changing(ctx context.Context) (performed, error) {
 	return out, nil
 }
 
+// settledChange keeps the workspace as it is where a person says what a call gave that
+// nobody saw the end of. What it was before is not known.
+func (j *job) settledChange(ctx context.Context) *Change {
+	if !j.inv.session.Placement().Forkable {
+		return nil
+	}
+	sb := j.inv.session.Sandbox()
+	v, err := effect.Do(ctx, effect.Call{Kind: "workspace", Name: "settled", Class: effect.ReadOnly},
+		func(ctx context.Context) (sandbox.Version, error) {
+			if sb == nil || sb.Workspace() == nil {
+				return sandbox.Version{}, nil
+			}
+			return sb.Keep(ctx, j.owner())
+		})
+	if err != nil || v.Snapshot == "" {
+		return nil
+	}
+	return &Change{After: v.Snapshot, Number: v.Number}
+}
+
 // owner is who keeps the snapshots of the call.
 func (j *job) owner() string {
 	if j.d.Owner != "" {

@@ -159,6 +159,7 @@ func (j *job) run(ctx context.Context) (Done, error) {
 	switch {
 	case out.settled != nil:
 		out.Chunk = j.tool.chunk(done.Call, *out.settled)
+		out.Change = j.settledChange(ctx)
 	case out.Chunk == (session.Chunk{}):
 		out.Chunk = Interrupted(done.Call) // the journal stopped the call
 	}

@@ -62,7 +62,7 @@ func (p *place) open(ctx context.Context, url string, c *config.Config, home str
 
 func openLocal(ctx context.Context, o opening) (*sandbox.Sandbox, error) {
 	dir := cmp.Or(o.name, ".")
-	opts := &local.Options{Policy: o.Policy, Hidden: hiddenFrom(dir, o.config, o.home)}
+	opts := &local.Options{Policy: o.Policy, Hidden: hiddenFrom(dir, o.config, o.home), Apart: within(resolved(dir), resolved(o.home))}
 	var err error
 	if opts.Workspace, err = o.workspaces(ctx, excluded(dir, opts.Hidden)); err != nil {
 		return nil, err

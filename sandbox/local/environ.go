@@ -1,6 +1,9 @@
 package local
 
-import "runtime"
+import (
+	"path/filepath"
+	"runtime"
+)
 
 // inherited are the variables that commands get from the program's environment; all
 // others stay behind, keys and tokens above all.
@@ -25,6 +28,9 @@ func (b *box) environment() []string {
 		if value, ok := b.getenv(name); ok {
 			env = append(env, name+"="+value)
 		}
+	}
+	if b.fork != nil || b.apart {
+		env = append(env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(b.dir))
 	}
 	return env
 }

@@ -158,3 +158,25 @@ func TestForkWithoutStore(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A fork has no repository, and lies below folders that are not its own: git must not find
+// one there.
+func TestForkIsNoRepository(t *testing.T) {
+	s := forkable(t, sandbox.LevelHost)
+	ctx := t.Context()
+	if r, err := s.Exec(ctx, sandbox.Command{Shell: "git init -q . && git rev-parse --is-inside-work-tree"}); err != nil || r.Stdout != "true\n" {
+		t.Skip(r, err)
+	}
+	base, err := s.Snapshot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.Fork(base.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if r, err := f.Exec(ctx, sandbox.Command{Shell: "mkdir d; cd d; git rev-parse --git-dir"}); err != nil || r.ExitCode == 0 {
+		t.Errorf("git finds %q, %v", r.Stdout, err)
+	}
+}

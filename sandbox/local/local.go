@@ -54,6 +54,9 @@ type Options struct {
 	// leave out of listings. They need not exist, nor be inside. Commands see them at the
 	// level "host"; "landlock" refuses those that are inside, and "bubblewrap" covers them.
 	Hidden []string
+	// Apart says that the directory is no part of a repository that a folder above it is: git
+	// does not look there. It always is so in forks.
+	Apart bool
 	// Workspace keeps the snapshots of the directory, and forks it. nil: there are none.
 	Workspace *workspace.Store
 }
@@ -69,7 +72,8 @@ type box struct {
 	hidden []string // absolute
 	driver.Folder
 	fork  *workspace.Fork // nil: the directory is no fork
-	alias []string        // absolute names that the directory goes by too, of what it is a fork of, the first fork's first
+	apart bool
+	alias []string // absolute names that the directory goes by too, of what it is a fork of, the first fork's first
 
 	readOnly, writable []place // the workspace is among the writable ones
 
@@ -95,7 +99,7 @@ func open(ctx context.Context, dir string, opts *Options) (*box, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	b := &box{policy: opts.Policy, getenv: opts.Getenv, Folder: driver.Folder{Store: opts.Workspace}}
+	b := &box{policy: opts.Policy, getenv: opts.Getenv, apart: opts.Apart, Folder: driver.Folder{Store: opts.Workspace}}
 	if b.getenv == nil {
 		b.getenv = os.LookupEnv
 	}
