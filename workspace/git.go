@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,20 +18,53 @@ import (
 // git runs the program git on the store, and on nothing else.
 type git struct {
 	dir, program string
+	path         string       // where it finds programs
 	checked      func() error // that the version will do; asked once
 }
 
 // minor is the least version 2.x that has all that is used.
 const minor = 39
 
-func newGit(dir string) (*git, error) {
-	program, err := exec.LookPath("git")
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNoGit, err)
-	}
-	g := &git{dir: dir, program: program}
+func newGit(dir string, untrusted []string) (*git, error) {
+	g := &git{dir: dir}
 	g.checked = sync.OnceValue(g.check)
+	var folders []string
+	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
+		if !filepath.IsAbs(folder) || below(folder, untrusted) {
+			continue
+		}
+		folders = append(folders, folder)
+		if program, err := exec.LookPath(filepath.Join(folder, "git")); err == nil && g.program == "" && !below(program, untrusted) {
+			g.program = program
+		}
+	}
+	if g.program == "" {
+		return nil, ErrNoGit
+	}
+	g.path = strings.Join(folders, string(filepath.ListSeparator))
 	return g, nil
+}
+
+// below reports whether a file, or what it is a link to, is in one of the folders.
+func below(name string, folders []string) bool {
+	for _, folder := range folders {
+		for _, n := range []string{name, real(name)} {
+			for _, f := range []string{folder, real(folder)} {
+				if rel, err := filepath.Rel(f, n); err == nil && filepath.IsLocal(rel) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// real is a name without symbolic links, if there is such a file.
+func real(name string) string {
+	if r, err := filepath.EvalSymlinks(name); err == nil {
+		return r
+	}
+	return name
 }
 
 func (g *git) check() error {
@@ -54,7 +88,7 @@ func (g *git) check() error {
 // GIT_ variable of the user's, no prompt, no network.
 func (g *git) environment(more ...string) []string {
 	env := []string{
-		"PATH=" + os.Getenv("PATH"),
+		"PATH=" + g.path,
 		"GIT_DIR=" + g.dir,
 		"GIT_CONFIG_NOSYSTEM=1",
 		"GIT_CONFIG_GLOBAL=" + os.DevNull,

@@ -43,6 +43,9 @@ type Options struct {
 	Ignored bool
 	// Unreadable leaves out, and reports, what may not be read, instead of failing.
 	Unreadable bool
+	// Untrusted are absolute folders whose programs are not run: who may write there could
+	// have put a git there. Name the directories that commands of a model work in.
+	Untrusted []string
 	// MaxFiles and MaxBytes are how many files, links and directories, and how many bytes
 	// of them, a directory may have at most. One with more is refused with [ErrTooLarge], as
 	// soon as that is seen and before anything of it is kept. 0: no bound.
@@ -87,14 +90,15 @@ func open(gitDir string, options *Options) (*Store, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return nil, err
 	}
-	g, err := newGit(dir)
+	if options == nil {
+		options = &Options{}
+	}
+	g, err := newGit(dir, options.Untrusted)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{dir: dir, git: g, objects: newObjects(filepath.Join(dir, "objects"))}
-	if options != nil {
-		s.options = *options
-	}
+	s.options = *options
 	s.references = &references{dir, s.replace}
 	s.overlays = sync.OnceValues(s.tryOverlays)
 	return s, s.layOut()
