@@ -263,15 +263,59 @@ func reached(err error) error {
 
 func seeInterfaces(stage) error {
 	all, err := net.Interfaces()
-	if err != nil {
-		return err
-	}
 	for _, i := range all {
 		if i.Flags&net.FlagLoopback == 0 {
 			return nil
 		}
 	}
-	return errors.New("only loopback")
+	listed, failed := os.ReadFile("/proc/net/dev")
+	for line := range strings.Lines(string(listed)) {
+		name, _, ok := strings.Cut(strings.TrimSpace(line), ":")
+		if ok && name != "lo" && !strings.Contains(name, "|") {
+			return nil
+		}
+	}
+	return errors.Join(err, failed, errors.New("only loopback"))
+}
+
+func readAttribute(name string) error {
+	_, err := unix.Getxattr(name, "user.rath", make([]byte, 16))
+	if err == unix.ENODATA {
+		return nil
+	}
+	return err
+}
+
+// changeFlags sets what a file system notes on a file, such as that it is not to be dumped.
+func changeFlags(name string) error {
+	fd, err := unix.Open(name, unix.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	err = unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, 0x40)
+	if err == unix.ENOTTY {
+		return errNone
+	}
+	return err
+}
+
+func watch(name string) error {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	_, err = unix.InotifyAddWatch(fd, name, unix.IN_ALL_EVENTS)
+	return err
+}
+
+func contains(name, text string) error {
+	data, err := os.ReadFile(name)
+	if err == nil && (text == "" || !strings.Contains(string(data), text)) {
+		err = errors.New("it is not in there")
+	}
+	return err
 }
 
 func signalByPidfd(s stage) error {

@@ -45,6 +45,10 @@ var inside = []kind{
 		{"change an owner", func(s stage) error { return os.Chown(s.Outside+"/mode", os.Getuid(), os.Getgid()) }, nil},
 		{"change a time", func(s stage) error { return os.Chtimes(s.Outside+"/mode", time.Now(), time.Unix(1, 0)) }, nil},
 		{"set an attribute", func(s stage) error { return unix.Setxattr(s.Outside+"/mode", "user.rath", []byte("x"), 0) }, nil},
+		{"read an attribute", func(s stage) error { return readAttribute(s.Outside + "/mode") }, nil},
+		{"change an inode's flags", func(s stage) error { return changeFlags(s.Outside + "/readonly/file") }, nil},
+		{"read where a link leads", func(s stage) error { _, err := os.Readlink(s.Outside + "/link"); return err }, nil},
+		{"watch a file", func(s stage) error { return watch(s.Outside + "/secret") }, nil},
 		{"create in a read-only path", func(s stage) error { return create(s.Outside + "/readonly/new") }, nil},
 		{"overwrite in a read-only path", func(s stage) error { return openFile(s.Outside+"/readonly/file", unix.O_WRONLY) }, nil},
 		{"write to /usr", func(stage) error { return create("/usr/rath-escape") }, nil},
@@ -64,6 +68,8 @@ var inside = []kind{
 		{"read /proc/PID/fd", func(s stage) error { _, err := os.Readlink(proc(s, "fd/0")); return err }, nil},
 		{"read /proc/PID/maps", func(s stage) error { return read(proc(s, "maps")) }, nil},
 		{"see a process", func(s stage) error { return see(s.PID) }, nil},
+		{"see the machine's mounts", func(s stage) error { return contains("/proc/self/mountinfo", s.Mount) }, nil},
+		{"see how the sandbox was started", func(s stage) error { return contains("/proc/1/cmdline", s.Outside+"/readonly") }, nil},
 		{"write a core pattern", func(stage) error { return openFile("/proc/sys/kernel/core_pattern", unix.O_WRONLY) }, nil},
 		{"write to sysrq", func(stage) error { return openFile("/proc/sysrq-trigger", unix.O_WRONLY) }, nil},
 		{"read kernel memory", func(stage) error { return readSome("/proc/kcore") }, nil},
@@ -128,6 +134,7 @@ var inside = []kind{
 	}},
 	{"devices", []attempt{
 		{"make a device", func(stage) error { return makeNode(unix.S_IFCHR|0o600, 1<<8|1) }, nil},
+		{"make a whiteout", func(stage) error { return makeNode(unix.S_IFCHR, 0) }, nil},
 		{"make a block device", func(stage) error { return makeNode(unix.S_IFBLK|0o600, 254<<8) }, nil},
 		{"open a disk", func(stage) error { return openAny("/dev/vd[a-z]", "/dev/sd[a-z]", "/dev/nvme[0-9]n[0-9]") }, nil},
 		{"open the memory", func(stage) error { return openFile("/dev/mem", unix.O_RDONLY) }, nil},
@@ -145,7 +152,12 @@ var inside = []kind{
 		{"unix socket", func(s stage) error { return talk("unix", s.Outside+"/socket") }, nil},
 		{"unix datagrams", func(s stage) error { return talk("unixgram", s.Outside+"/datagrams") }, nil},
 		{"datagrams by a pair", datagramsByPair, nil},
-		{"unix socket in the workspace", func(stage) error { return talk("unix", "socket") }, nil},
+		{"unix socket in a path of the policy", func(s stage) error {
+			if err := talk("unix", "socket"); err != nil {
+				return talk("unix", s.Outside+"/readonly/socket")
+			}
+			return nil
+		}, nil},
 	}},
 	{"TCP, UDP, raw, ICMP", []attempt{
 		{"TCP", func(s stage) error { return talk("tcp", s.TCP) }, nil},

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,12 +17,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What bwrap inherits, beside the gate. The shell inside closes what it still finds of it.
+// What bwrap inherits, beside the gate. It closes what it has used, and the shell inside
+// what it still finds of it.
 const (
 	wrapCollarFD = gateFD + 1
 	wrapFilterFD = gateFD + 2
-	wrapPinFD    = gateFD + 3 // and on: folders that must not be moved
-	maxPins      = 9 - wrapPinFD + 1
+	wrapArgsFD   = gateFD + 3
+	wrapPinFD    = gateFD + 4 // and on: folders that must not be moved
+	maxPins      = 32
 )
 
 // bubblewrap runs each command in namespaces of its own.
@@ -33,26 +35,23 @@ type bubblewrap struct {
 	filter  []byte
 	scratch *scratch
 	home    string
-	system  []string // arguments for what is the same each time
+	always  []mount // what is there for every command
 }
 
 // probeBubblewrap has bwrap do what commands need of it.
-func probeBubblewrap(ctx context.Context) error {
+func probeBubblewrap(ctx context.Context, program string) error {
 	refusal := &driver.PolicyError{Level: driver.LevelBubblewrap}
-	program, err := exec.LookPath("bwrap")
-	if err != nil {
-		refusal.Reason = "there is no program bwrap here"
-		refusal.Remedy = "install bubblewrap: apt-get install bubblewrap, dnf install bubblewrap, apk add bubblewrap"
-		return refusal
-	}
 	if _, err := newFilter(driver.LevelBubblewrap, driver.NetworkDeny); err != nil {
 		refusal.Reason, refusal.Remedy = err.Error(), "use one of the architectures that Linux filters system calls on"
 		return refusal
 	}
-	args := append(wrapNamespaces(driver.NetworkDeny), wrapSystem()...)
+	args := wrapNamespaces(driver.NetworkDeny)
+	for _, m := range systemMounts() {
+		args = append(args, m.args()...)
+	}
 	args = append(args, wrapDevices()...)
 	cmd := exec.CommandContext(ctx, program, append(args, "--", "/bin/sh", "-c", ":")...)
-	cmd.Env = []string{"PATH=/usr/bin:/bin"}
+	cmd.Env = outerEnviron
 	out, err := cmd.CombinedOutput()
 	switch {
 	case ctx.Err() != nil:
@@ -76,12 +75,12 @@ func wrapRemedy(out []byte) string {
 		"kernel.apparmor_restrict_unprivileged_userns=0 or an AppArmor profile for bwrap; in a container, a seccomp profile that allows them"
 }
 
-func newBubblewrap(b *box) (cage, error) {
-	program, err := exec.LookPath("bwrap")
-	if err == nil {
-		program, err = filepath.Abs(program)
-	}
+func newBubblewrap(ctx context.Context, b *box) (cage, error) {
+	program, err := findWrap(b.changed())
 	if err != nil {
+		return nil, err
+	}
+	if err := probeBubblewrap(ctx, program); err != nil {
 		return nil, err
 	}
 	filter, err := newFilter(driver.LevelBubblewrap, b.policy.Network)
@@ -89,7 +88,7 @@ func newBubblewrap(b *box) (cage, error) {
 		return nil, err
 	}
 	w := &bubblewrap{box: b, program: program, filter: encoded(filter)}
-	if err := w.refuse(); err != nil {
+	if err := b.refuseBubblewrap(); err != nil {
 		return nil, err
 	}
 	if w.scratch, err = newScratch(); err != nil {
@@ -99,43 +98,77 @@ func newBubblewrap(b *box) (cage, error) {
 		w.scratch.close()
 		return nil, err
 	}
-	w.home, _ = b.getenv("HOME")
-	if w.home = filepath.Clean(w.home); !filepath.IsAbs(w.home) || w.home == "/" || inSystem(w.home) {
-		w.home = "/tmp"
-	}
 	return w, nil
 }
 
-// refuse says what of a policy this bwrap cannot do.
-func (w *bubblewrap) refuse() error {
-	pins := w.pins()
+// refuseBubblewrap says what of a policy namespaces cannot express.
+func (b *box) refuseBubblewrap() error {
 	refusal := &driver.PolicyError{Level: driver.LevelBubblewrap}
-	if len(pins) > maxPins {
-		refusal.Missing, refusal.Reason = "so many paths inside the workspace", fmt.Sprintf("they are in %d folders, and %d can be kept in place", len(pins), maxPins)
-		refusal.Remedy = "name whole folders, or fewer paths"
-		return refusal
+	for _, p := range b.readOnly {
+		if within(p.real, "/proc") || within(p.real, "/dev") {
+			refusal.Missing, refusal.Reason = p.name+" as read-only", "commands have a "+topmost(p.real)+" of their own"
+			refusal.Remedy = "leave it out"
+			return refusal
+		}
 	}
-	if len(pins) == 0 {
-		return nil
+	for _, p := range b.writable {
+		if top := topmost(p.real); top == "/" || top == "/proc" || top == "/sys" || top == "/dev" {
+			refusal.Missing, refusal.Reason = p.name+" as writable", top+" holds what commands are kept from"
+			refusal.Remedy = "name a folder of files"
+			return refusal
+		}
 	}
-	help, _ := exec.Command(w.program, "--help").CombinedOutput()
-	if !bytes.Contains(help, []byte("--bind-fd")) {
-		refusal.Missing, refusal.Reason = "that "+pins[0]+" stays in place", "this bwrap has no --bind-fd"
-		refusal.Remedy = "install bubblewrap 0.10 or later, or keep what is hidden or read-only outside the workspace"
-		return refusal
-	}
-	return nil
+	return b.refuseHidden(refusal, func(name, system string) bool { return within(system, name) })
 }
 
-// furnish prepares what is the same for all commands.
+// topmost is the folder of the root that a name is in, or the root.
+func topmost(name string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(name, "/"), "/")
+	return "/" + first
+}
+
+// furnish prepares what is the same for all commands, and sees whether this bwrap can do
+// the rest.
 func (w *bubblewrap) furnish() error {
 	dirs, err := w.scratch.settings()
 	if err != nil {
 		return err
 	}
-	w.system = append(wrapSystem(), "--ro-bind", w.scratch.etc(), "/etc")
+	w.home, _ = w.box.getenv("HOME")
+	if w.home = filepath.Clean(w.home); !filepath.IsAbs(w.home) || w.home == "/" || inSystem(w.home) {
+		w.home = "/tmp"
+	}
+	w.always = append(systemMounts(), mount{bindReadOnly, w.scratch.etc(), "/etc"})
 	for _, dir := range dirs {
-		w.system = append(w.system, "--ro-bind", dir, dir)
+		w.always = append(w.always, mount{bindReadOnly, dir, dir})
+	}
+	w.always = append(w.always, mount{bind, w.scratch.home(), w.home}, mount{bind, w.scratch.tmp(), "/tmp"})
+	return w.refusePins()
+}
+
+func (w *bubblewrap) refusePins() error {
+	var pins []string
+	for _, m := range w.layout() {
+		if m.flag == pin {
+			pins = append(pins, m.to)
+		}
+	}
+	if len(pins) == 0 {
+		return nil
+	}
+	refusal := &driver.PolicyError{Level: driver.LevelBubblewrap}
+	if len(pins) > maxPins {
+		refusal.Missing, refusal.Reason = "so many paths inside folders that commands may write", fmt.Sprintf("they are in %d folders, and %d can be kept in place", len(pins), maxPins)
+		refusal.Remedy = "name whole folders, or fewer paths"
+		return refusal
+	}
+	help := exec.Command(w.program, "--help")
+	help.Env = outerEnviron
+	out, _ := help.CombinedOutput()
+	if !bytes.Contains(out, []byte("--bind-fd")) {
+		refusal.Missing, refusal.Reason = "that "+pins[0]+" stays in place", "this bwrap has no --bind-fd"
+		refusal.Remedy = "install bubblewrap 0.10 or later, or keep what is hidden or read-only outside of what commands may write"
+		return refusal
 	}
 	return nil
 }
@@ -167,21 +200,6 @@ func wrapDevices() []string {
 	return []string{"--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--size", strconv.Itoa(64 << 20), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"}
 }
 
-// wrapSystem are the system's programs.
-func wrapSystem() (args []string) {
-	for _, name := range systemPaths() {
-		if within(name, "/etc") {
-			continue
-		}
-		if link, err := os.Readlink(name); err == nil && filepath.Dir(name) == "/" {
-			args = append(args, "--symlink", link, name)
-		} else {
-			args = append(args, "--ro-bind-try", name, name)
-		}
-	}
-	return args
-}
-
 func (w *bubblewrap) collar() int { return wrapCollarFD }
 
 // prologue closes what bwrap has left open: a folder opened outside leads outside.
@@ -196,7 +214,8 @@ func (w *bubblewrap) capable(c *capabilities) {
 	c.NetDeny, c.NetLoopback = w.box.policy.Network != driver.NetworkAllow, w.box.policy.Network == driver.NetworkLoopback
 }
 
-// wrap makes a command line of bwrap around a command.
+// wrap makes a command line of bwrap around a command. What bwrap is told goes by files,
+// which others do not see; the command's variables do not act on bwrap itself.
 func (w *bubblewrap) wrap(cmd *exec.Cmd) (files []*os.File, err error) {
 	defer func() {
 		if err != nil {
@@ -204,39 +223,63 @@ func (w *bubblewrap) wrap(cmd *exec.Cmd) (files []*os.File, err error) {
 			files = nil
 		}
 	}()
-	filter, err := preset(w.filter)
+	args := []string{"--sync-fd", strconv.Itoa(wrapCollarFD), "--seccomp", strconv.Itoa(wrapFilterFD)}
+	args = append(args, wrapNamespaces(w.box.policy.Network)...)
+	mounts, pins, err := mountArgs(w.layout())
+	files = append([]*os.File{nil, nil}, pins...)
 	if err != nil {
 		return files, err
 	}
-	files = append(files, filter)
-	args := []string{w.program, "--sync-fd", strconv.Itoa(wrapCollarFD), "--seccomp", strconv.Itoa(wrapFilterFD)}
-	args = append(args, wrapNamespaces(w.box.policy.Network)...)
-	args = append(args, w.system...)
-	args = append(args, w.binds()...)
-	for i, name := range w.pins() {
-		f, err := w.box.root.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-		if errors.Is(err, fs.ErrNotExist) {
-			f, err = os.Open(os.DevNull) // keeps the numbers in order
-			if err != nil {
-				return files, err
-			}
-			files = append(files, f)
-			continue
-		}
-		if err != nil {
-			return files, fmt.Errorf("keep %s in place: %w", name, plain(err))
-		}
-		files = append(files, f)
-		args = append(args, "--bind-fd", strconv.Itoa(wrapPinFD+i), w.box.seen(filepath.Join(w.box.dir, name)))
-	}
-	args = append(args, w.masks()...)
+	args = append(args, mounts...)
 	args = append(args, wrapDevices()...)
-	args = append(args, "--remount-ro", "/", "--chdir", w.box.seen(cmd.Dir), "--")
-	cmd.Args = append(args, cmd.Args...)
+	args = append(args, "--remount-ro", "/", "--chdir", w.box.seen(cmd.Dir))
+	variables, err := wrapEnviron(cmd.Env)
+	if err != nil {
+		return files, err
+	}
+	if files[0], err = preset(w.filter); err != nil {
+		return files, err
+	}
+	if files[1], err = inMemory(strings.Join(append(args, variables...), "\x00") + "\x00"); err != nil {
+		return files, err
+	}
+	cmd.Args = append([]string{w.program, "--args", strconv.Itoa(wrapArgsFD), "--"}, cmd.Args...)
 	cmd.Path, cmd.Err = w.program, nil
+	cmd.Env = append(outerEnviron[:len(outerEnviron):len(outerEnviron)], marks(cmd.Env)...)
 	cmd.Dir = "/"
 	cmd.ExtraFiles = append(cmd.ExtraFiles, files...)
 	return files, nil
+}
+
+// wrapEnviron has bwrap set the command's variables.
+func wrapEnviron(variables []string) ([]string, error) {
+	args := []string{"--clearenv"}
+	for _, v := range variables {
+		if strings.ContainsRune(v, 0) {
+			return nil, fmt.Errorf("the environment variable %q: %w", v, fs.ErrInvalid)
+		}
+		if name, value, ok := strings.Cut(v, "="); ok && name != "" {
+			args = append(args, "--setenv", name, value)
+		}
+	}
+	return args, nil
+}
+
+// inMemory is an open file without a name that holds a text.
+func inMemory(text string) (*os.File, error) {
+	fd, err := unix.MemfdCreate("arguments", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	f := os.NewFile(uintptr(fd), "arguments")
+	if _, err = f.WriteString(text); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // preset is a pipe that a text has been written to.
@@ -247,101 +290,4 @@ func preset(text []byte) (*os.File, error) {
 	}
 	_, err = w.Write(text) // less than what a pipe holds
 	return r, errors.Join(err, w.Close())
-}
-
-// binds are the files of the sandbox, those of an outer folder first.
-func (w *bubblewrap) binds() []string {
-	type bind struct{ flag, from, to string }
-	list := []bind{{"--bind", w.scratch.home(), w.home}, {"--bind", w.scratch.tmp(), "/tmp"}}
-	if w.home == "/tmp" {
-		list = list[1:]
-	}
-	add := func(flag string, paths []place) {
-		for _, p := range paths {
-			for _, name := range w.box.shown(p) {
-				list = append(list, bind{flag, p.real, name})
-			}
-		}
-	}
-	add("--bind", w.box.writable)
-	add("--ro-bind", w.box.readOnly)
-	slices.SortStableFunc(list, func(a, b bind) int { return strings.Count(a.to, "/") - strings.Count(b.to, "/") })
-	var args []string
-	for _, b := range list {
-		args = append(args, b.flag, b.from, b.to)
-	}
-	return args
-}
-
-// pins are the folders of the workspace that lead to something hidden or read-only. Each
-// is mounted on itself, for what is mounted cannot be moved: a command could otherwise
-// give a folder another name, and the next one would find the files under that.
-func (w *bubblewrap) pins() []string {
-	var pins []string
-	add := func(name string) {
-		rel, err := filepath.Rel(w.box.dir, name)
-		if err != nil || !filepath.IsLocal(rel) {
-			return
-		}
-		for dir := filepath.Dir(rel); dir != "."; dir = filepath.Dir(dir) {
-			if !slices.Contains(pins, dir) {
-				pins = append(pins, dir)
-			}
-		}
-	}
-	for _, name := range w.box.hidden {
-		add(landing(name))
-		add(target(name))
-	}
-	for _, p := range w.box.readOnly {
-		add(p.real)
-	}
-	slices.SortFunc(pins, func(a, b string) int { return strings.Count(a, "/") - strings.Count(b, "/") })
-	return pins
-}
-
-// masks cover what is hidden, and what in the workspace may only be read, once the
-// folders on the way are in place.
-func (w *bubblewrap) masks() (args []string) {
-	for _, p := range w.box.readOnly {
-		if !within(p.real, w.box.dir) {
-			continue
-		}
-		for _, view := range w.views(p.real) {
-			args = append(args, "--ro-bind", p.real, view)
-		}
-	}
-	for _, name := range w.box.hidden {
-		name = target(name)
-		info, err := os.Stat(name)
-		if err != nil {
-			continue
-		}
-		for _, view := range w.views(name) {
-			if info.IsDir() {
-				args = append(args, "--tmpfs", view, "--remount-ro", view)
-			} else {
-				args = append(args, "--ro-bind", os.DevNull, view)
-			}
-		}
-	}
-	return args
-}
-
-// views are all the names under which commands would find a file: a folder that goes by
-// two is mounted twice, and what covers a file in one mount does not cover it in the other.
-func (w *bubblewrap) views(name string) (views []string) {
-	for _, p := range slices.Concat(w.box.readOnly, w.box.writable) {
-		rel, err := filepath.Rel(p.real, name)
-		switch {
-		case err == nil && filepath.IsLocal(rel):
-			for _, dir := range w.box.shown(p) {
-				views = append(views, filepath.Join(dir, rel))
-			}
-		case within(p.real, name):
-			views = append(views, name)
-		}
-	}
-	slices.Sort(views)
-	return slices.Compact(views)
 }

@@ -19,11 +19,7 @@ func (b *box) Fork(ctx context.Context, id driver.SnapshotID) (driver.Sandbox, e
 	}
 	opts := &Options{Policy: b.policy, Getenv: b.getenv, Workspace: b.Store}
 	opts.Policy.ReadOnly, opts.Policy.Writable = b.within(b.policy.ReadOnly), b.within(b.policy.Writable)
-	for _, name := range b.within(b.hidden) {
-		if !within(f.Dir, name) { // forks are kept where nothing else is to be seen
-			opts.Hidden = append(opts.Hidden, name)
-		}
-	}
+	opts.Hidden = slices.Concat(b.hidden, b.within(b.hidden)) // here, and in the fork
 	o, err := open(ctx, f.Dir, opts)
 	if err != nil {
 		_ = f.Close()

@@ -80,13 +80,21 @@ func (b *box) refuseLandlock() error {
 		}
 	}
 	for _, name := range b.hidden {
-		if b.reachable(target(name), b.readOnly, b.writable) || b.reachable(landing(name), b.readOnly, b.writable) {
+		if b.readable(target(name)) || b.readable(landing(name)) {
 			refusal.Missing, refusal.Reason = "that "+name+" is hidden", "it is inside a folder that commands may read"
 			refusal.Remedy += ", or keep it elsewhere"
 			return refusal
 		}
 	}
-	return nil
+	return b.refuseHidden(refusal, func(name, system string) bool { return within(name, system) || within(system, name) })
+}
+
+// readable reports whether rules would let commands read something hidden. What contains
+// the workspace is not granted by that.
+func (b *box) readable(name string) bool {
+	return slices.ContainsFunc(slices.Concat(b.readOnly, b.writable), func(p place) bool {
+		return within(name, p.real) || within(p.real, name) && !(within(b.dir, name) && within(p.real, b.dir))
+	})
 }
 
 func newLandlock(b *box) (_ cage, err error) {

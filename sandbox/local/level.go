@@ -119,6 +119,9 @@ func (b *box) refuse() error {
 	case p.Level == driver.LevelHost && confines(p):
 		refusal.Missing, refusal.Reason = "rules for files or networks", "its commands are ordinary processes of this user"
 		refusal.Remedy = "use level " + driver.LevelBubblewrap + " or " + driver.LevelLandlock
+	case slices.ContainsFunc(b.hidden, func(name string) bool { return target(name) == b.dir }):
+		refusal.Missing, refusal.Reason = "that "+b.named+" is hidden", "it is the workspace itself"
+		refusal.Remedy = "choose another workspace"
 	default:
 		return nil
 	}

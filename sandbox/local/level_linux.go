@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"os"
 
 	"github.com/openrath-go/rath/sandbox/driver"
 )
@@ -12,17 +13,29 @@ func probe(ctx context.Context, level string) error {
 	case driver.LevelLandlock:
 		return probeLandlock()
 	case driver.LevelBubblewrap:
-		return probeBubblewrap(ctx)
+		program, err := findWrap(here())
+		if err != nil {
+			return err
+		}
+		return probeBubblewrap(ctx, program)
+	}
+	return nil
+}
+
+// here is the folder that the program runs in, most likely a workspace.
+func here() []string {
+	if dir, err := os.Getwd(); err == nil && dir != "/" {
+		return []string{dir}
 	}
 	return nil
 }
 
 func newCage(ctx context.Context, b *box) (cage, error) {
-	if err := probe(ctx, b.policy.Level); err != nil {
+	if b.policy.Level == driver.LevelBubblewrap {
+		return newBubblewrap(ctx, b)
+	}
+	if err := probeLandlock(); err != nil {
 		return nil, err
 	}
-	if b.policy.Level == driver.LevelLandlock {
-		return newLandlock(b)
-	}
-	return newBubblewrap(b)
+	return newLandlock(b)
 }

@@ -51,8 +51,10 @@ type Options struct {
 	Getenv func(string) (string, bool)
 	// Hidden names files and folders, absolute or relative to the directory, that file
 	// operations refuse with [sandbox.ErrHidden] by whatever path they are reached, and
-	// leave out of listings. They need not exist, nor be inside. Commands see them at the
-	// level "host"; "landlock" refuses those that are inside, and "bubblewrap" covers them.
+	// leave out of listings. They need not exist, nor be inside; the directory may be inside
+	// one, and is not hidden by that. Commands see them at the level "host"; "landlock"
+	// refuses those that are in a path of the policy, and "bubblewrap" covers them: folders
+	// reliably, single files until something outside renames another file onto them.
 	Hidden []string
 	// Apart says that the directory is no part of a repository that a folder above it is: git
 	// does not look there. It always is so in forks.

@@ -1,10 +1,12 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,30 +52,68 @@ func (b *box) reachable(name string, lists ...[]place) bool {
 	return false
 }
 
+// covered reports whether a path of the policy is inside something hidden. The workspace
+// is not, wherever it lies: it is what the sandbox is for.
+func (b *box) covered(p place) bool {
+	return slices.ContainsFunc(b.hidden, func(name string) bool {
+		name = target(name)
+		return within(p.real, name) && !(within(b.dir, name) && within(p.real, b.dir))
+	})
+}
+
+// refuseHidden refuses what cannot be hidden because of the system's programs and settings.
+func (b *box) refuseHidden(refusal *driver.PolicyError, clash func(name, system string) bool) error {
+	for _, name := range b.hidden {
+		for _, system := range systemPaths() {
+			real, err := filepath.EvalSymlinks(system)
+			if err != nil {
+				continue
+			}
+			for _, hidden := range []string{target(name), landing(name)} {
+				if clash(hidden, real) || clash(hidden, system) {
+					refusal.Missing, refusal.Reason = "that "+name+" is hidden", "commands need "+system
+					refusal.Remedy = "keep what is hidden elsewhere"
+					return refusal
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // within reports whether a name is a folder or below it. Both are absolute and clean.
 func within(name, dir string) bool {
 	rel, err := filepath.Rel(dir, name)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// changeable refuses a canonical name that the policy makes read-only.
+// changeable refuses a canonical name that the policy makes read-only: the innermost path
+// that it names counts.
 func (b *box) changeable(name string) error {
-	for _, p := range b.readOnly {
-		if within(filepath.Join(b.dir, filepath.FromSlash(name)), p.real) {
-			return fmt.Errorf("the policy makes it read-only: %w", fs.ErrPermission)
+	name = filepath.Join(b.dir, filepath.FromSlash(name))
+	longest := func(places []place) (n int) {
+		for _, p := range places {
+			if within(name, p.real) {
+				n = max(n, len(p.real))
+			}
 		}
+		return n
+	}
+	if n := longest(b.readOnly); n > 0 && n >= longest(b.writable) {
+		return fmt.Errorf("the policy makes it read-only: %w", fs.ErrPermission)
 	}
 	return nil
 }
 
-// disposable refuses a canonical name that has something read-only in it.
+// disposable refuses a canonical name that is in a read-only folder or has something
+// read-only in it.
 func (b *box) disposable(name string) error {
 	for _, p := range b.readOnly {
 		if within(p.real, filepath.Join(b.dir, filepath.FromSlash(name))) {
 			return fmt.Errorf("the policy makes a part of it read-only: %w", fs.ErrPermission)
 		}
 	}
-	return b.changeable(name)
+	return errors.Join(b.changeable(path.Dir(name)), b.changeable(name))
 }
 
 // landing is where a name is, links on the way to it resolved.

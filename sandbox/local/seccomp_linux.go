@@ -17,13 +17,15 @@ import (
 
 const (
 	refused = seccomp.ActionErrno | seccomp.Action(unix.EPERM)
-	unknown = seccomp.ActionErrno | seccomp.Action(unix.ENOSYS) // programs then do without
+	unknown = seccomp.ActionErrno | seccomp.Action(unix.ENOSYS)     // programs then do without
+	without = seccomp.ActionErrno | seccomp.Action(unix.EOPNOTSUPP) // as on a file system that has none
 )
 
 // Where the kernel puts what a filter looks at.
 const (
-	numberOffset = 0
-	archOffset   = 4
+	numberOffset   = 0
+	archOffset     = 4
+	argumentOffset = 16 // of the first, 8 bytes each
 )
 
 // refusedCalls reach beyond the process in ways that no file rule covers, or open large
@@ -48,6 +50,18 @@ var unruledCalls = []string{
 	"shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semtimedop", "semctl", "ipc",
 	"mq_open", "mq_unlink",
 	"setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr", "removexattrat",
+}
+
+// attributeCalls read what programs have noted on files, for which Landlock has no rule.
+var attributeCalls = []string{
+	"getxattr", "lgetxattr", "fgetxattr", "getxattrat", "listxattr", "llistxattr", "flistxattr", "listxattrat",
+}
+
+// refusedRequests are those of ioctl that change what a file system notes on a file, for
+// which it is enough to have the file open for reading; 32-bit ones among them.
+var refusedRequests = []uint32{
+	unix.FS_IOC_SETFLAGS, 0x40046602, 0x401c5820 /* FS_IOC_FSSETXATTR */, 0x40087602, 0x40047602, /* FS_IOC_SETVERSION */
+	unix.FS_IOC_ENABLE_VERITY, unix.FS_IOC_SET_ENCRYPTION_POLICY,
 }
 
 // unknownCalls have their arguments in memory, where a filter cannot look. Programs use
@@ -87,8 +101,8 @@ func conditional(families []uint64) []seccomp.NameWithConditions {
 		{Name: "fchmodat", Conditions: seccomp.ArgumentConditions{bits(2, setID)}},
 		{Name: "fchmodat2", Conditions: seccomp.ArgumentConditions{bits(2, setID)}},
 		{Name: "creat", Conditions: seccomp.ArgumentConditions{bits(1, setID)}},
-		{Name: "mknod", Conditions: seccomp.ArgumentConditions{bits(1, setID)}},
-		{Name: "mknodat", Conditions: seccomp.ArgumentConditions{bits(2, setID)}},
+		{Name: "mknod", Conditions: seccomp.ArgumentConditions{bits(1, setID|unix.S_IFCHR)}}, // a block device has that bit too
+		{Name: "mknodat", Conditions: seccomp.ArgumentConditions{bits(2, setID|unix.S_IFCHR)}},
 		{Name: "open", Conditions: seccomp.ArgumentConditions{bits(1, create), bits(2, setID)}},
 		{Name: "openat", Conditions: seccomp.ArgumentConditions{bits(2, create), bits(3, setID)}},
 	}
@@ -154,16 +168,18 @@ func newFilter(level string, network driver.Network) ([]bpf.RawInstruction, erro
 		_, ok := here.SyscallNames[c.Name]
 		return !ok
 	})
-	program := prologue(here)
+	groups := []seccomp.SyscallGroup{{Names: known(calls), Action: refused}, {Names: known(unknownCalls), Action: unknown}}
+	if level == driver.LevelLandlock {
+		groups = append(groups, seccomp.SyscallGroup{Names: known(attributeCalls), Action: without})
+	}
+	program := append(prologue(here), refuseRequests(here)...)
 	for _, list := range byCall(conditions) {
 		program, err = refuse(program, seccomp.SyscallGroup{NamesWithCondtions: list, Action: refused})
 		if err != nil {
 			return nil, err
 		}
 	}
-	program, err = refuse(program,
-		seccomp.SyscallGroup{Names: known(calls), Action: refused}, seccomp.SyscallGroup{Names: known(unknownCalls), Action: unknown})
-	if err != nil {
+	if program, err = refuse(program, groups...); err != nil {
 		return nil, err
 	}
 	return bpf.Assemble(append(program, bpf.RetConstant{Val: uint32(seccomp.ActionAllow)}))
@@ -213,6 +229,23 @@ func prologue(here *arch.Info) []bpf.Instruction {
 		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: uint32(last | here.SeccompMask), SkipTrue: 1},
 		bpf.RetConstant{Val: uint32(unknown)},
 	}
+}
+
+// refuseRequests refuses them by the half of the argument that the kernel looks at.
+func refuseRequests(here *arch.Info) []bpf.Instruction {
+	const request = argumentOffset + 8
+	low := uint32(request)
+	if binary.NativeEndian.Uint16([]byte{0, 1}) == 1 {
+		low += 4
+	}
+	list := []bpf.Instruction{
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(here.SyscallNames["ioctl"]), SkipTrue: uint8(1 + 2*len(refusedRequests))},
+		bpf.LoadAbsolute{Off: low, Size: 4},
+	}
+	for _, r := range refusedRequests {
+		list = append(list, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: r, SkipTrue: 1}, bpf.RetConstant{Val: uint32(refused)})
+	}
+	return list
 }
 
 // encoded is a filter as programs hand it to each other.

@@ -99,6 +99,16 @@ func TestFilterKeepsArgumentsApart(t *testing.T) {
 		if got := run("setpriority", unix.PRIO_PROCESS, 77); level == driver.LevelLandlock && got == unix.SECCOMP_RET_ALLOW {
 			t.Errorf("%s: another process's priority can be set", level)
 		}
+		for _, request := range refusedRequests {
+			if got := run("ioctl", 3, request); got == unix.SECCOMP_RET_ALLOW {
+				t.Errorf("%s: the request %#x is allowed", level, request)
+			}
+		}
+		for number := range uint32(500) {
+			if got := run("ioctl", number, number); got != unix.SECCOMP_RET_ALLOW {
+				t.Errorf("%s: the harmless request %#x is %#x", level, number, got)
+			}
+		}
 		if got := run("setpriority", unix.PRIO_PROCESS, 0); got != unix.SECCOMP_RET_ALLOW {
 			t.Errorf("%s: the own priority cannot be set: %#x", level, got)
 		}

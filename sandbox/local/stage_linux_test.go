@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -28,6 +29,7 @@ type stage struct {
 	Name            string // of an abstract socket and more
 	Key             int    // of shared memory and the like
 	Terminal        string
+	Mount           string // as the kernel lists it
 }
 
 // theKey is what the program has in its environment, and commands must not have.
@@ -54,9 +56,14 @@ func setStage(t *testing.T) stage {
 		must(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		must(t, os.WriteFile(name, []byte("outside"), 0o600))
 	}
+	must(t, os.Symlink("secret", filepath.Join(s.Outside, "link")))
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	must(t, err)
+	s.Mount, _, _ = strings.Cut(string(mounts), "\n")
 	s.TCP, s.TCP6 = echo(t, "tcp", "127.0.0.1:0"), echo(t, "tcp6", "[::1]:0")
 	echo(t, "unix", "@"+s.Name)
 	echo(t, "unix", s.Outside+"/socket")
+	echo(t, "unix", s.Outside+"/readonly/socket")
 	answer(t, "unixgram", s.Outside+"/datagrams", func(p []byte) []byte { return p })
 	s.UDP = answer(t, "udp", "127.0.0.1:0", func(p []byte) []byte { return p })
 	s.DNS = answer(t, "udp", "127.0.0.1:0", resolve)
