@@ -173,7 +173,7 @@ func (b *branchFiles) merge(ctx context.Context, a *app, r *records, all []found
 	if err != nil {
 		return merged, err
 	}
-	ws, err := openWorkspaces(ctx, r.home, excluded(dir, hiddenFrom(dir, c, r.home)))
+	ws, err := openWorkspaces(ctx, r.home, excluded(dir, hiddenFrom(dir, c, r.home)), dir)
 	if err != nil {
 		return merged, err
 	}

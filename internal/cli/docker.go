@@ -21,7 +21,7 @@ func openDocker(ctx context.Context, o opening, keep *keeping) (*sandbox.Sandbox
 		opts.Name, opts.Persistent = keep.name+atHome(o.home), true
 	}
 	var err error
-	if opts.Workspace, err = o.workspaces(ctx, excluded(o.Dir, opts.Hidden)); err != nil {
+	if opts.Workspace, err = o.workspaces(ctx, o.Dir, excluded(o.Dir, opts.Hidden)); err != nil {
 		return nil, err
 	}
 	return docker.Open(ctx, opts)
@@ -35,7 +35,7 @@ func attachDocker(ctx context.Context, o opening, id string) (*sandbox.Sandbox, 
 	if o.Dir != "" {
 		hidden = hiddenFrom(o.Dir, o.config, o.home)
 	}
-	st, err := o.workspaces(ctx, excluded(o.Dir, hidden))
+	st, err := o.workspaces(ctx, o.Dir, excluded(o.Dir, hidden))
 	if err != nil {
 		return nil, err
 	}

@@ -5,16 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/openrath-go/rath/sandbox"
-	"github.com/spf13/cobra"
 )
-
-// limitFlags adds the limits of the sandbox's commands.
-func limitFlags(cmd *cobra.Command, l *sandbox.Limits) {
-	cmd.Flags().Var((*size)(&l.Memory), "max-memory", "address space of each process of a command, such as 512M or 2G (default: no limit)")
-	cmd.Flags().DurationVar(&l.CPU, "max-cpu", 0, "CPU time of each process of a command (0: no limit)")
-}
 
 // size is a number of bytes as a flag.
 type size int64

@@ -46,7 +46,7 @@ func openSandboxOptions(ctx context.Context, o opening) (*opensandbox.Options, e
 		opts.Exclude = append(excluded(o.Dir, hiddenFrom(o.Dir, o.config, o.home)), ".openrath")
 	}
 	var err error
-	opts.Workspace, err = o.workspaces(ctx, opts.Exclude)
+	opts.Workspace, err = o.workspaces(ctx, o.Dir, opts.Exclude)
 	return opts, err
 }
 

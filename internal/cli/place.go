@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/openrath-go/rath/internal/config"
@@ -19,12 +20,14 @@ import (
 // whoever goes on with the run has the same, or is refused.
 type place struct {
 	Policy    sandbox.Policy `json:"policy"`
+	Asked     sandbox.Policy `json:"asked,omitzero"`     // what it was settled from, of a local one: a new run begins with that
 	Dir       string         `json:"dir,omitempty"`      // the workspace, if the URL does not say it
 	Uploaded  bool           `json:"uploaded,omitempty"` // Dir is, for it cannot be bound: the files go with the sandbox
 	Snapshots bool           `json:"snapshots,omitempty"`
 
 	optional bool    // snapshots are, as long as it is not settled
-	refusals []error // why it is no stronger level than host, if it is the strongest
+	brought  bool    // the rules are those of a home that the working directory has brought
+	refusals []error // why it is at no stronger level, if it is to be at the strongest
 }
 
 // opening is what sandboxes are opened with.
@@ -63,24 +66,32 @@ func (p *place) open(ctx context.Context, url string, c *config.Config, home str
 func openLocal(ctx context.Context, o opening) (*sandbox.Sandbox, error) {
 	dir := cmp.Or(o.name, ".")
 	opts := &local.Options{Policy: o.Policy, Hidden: hiddenFrom(dir, o.config, o.home), Apart: within(resolved(dir), resolved(o.home))}
+	if o.Asked.Level == "" {
+		o.Asked = o.Policy
+	}
 	var err error
-	if opts.Workspace, err = o.workspaces(ctx, excluded(dir, opts.Hidden)); err != nil {
+	if opts.Workspace, err = o.workspaces(ctx, dir, excluded(dir, opts.Hidden)); err != nil {
 		return nil, err
 	}
 	sb, err := local.Open(ctx, dir, opts)
-	if err == nil && o.Policy.Level == sandbox.LevelStrongest && sb.Policy().Level == sandbox.LevelHost {
-		o.refusals = refusals(ctx, dir, *opts)
+	if err == nil && o.Asked.Level == sandbox.LevelStrongest {
+		opts.Policy = o.Asked
+		o.refusals = refusals(ctx, dir, *opts, sb.Policy().Level)
 	}
 	return sb, err
 }
 
-// refusals tells why a policy gets no isolation.
-func refusals(ctx context.Context, dir string, opts local.Options) (all []error) {
+// refusals tells why a policy is at no stronger level than the one it got.
+func refusals(ctx context.Context, dir string, opts local.Options, got string) (all []error) {
 	for _, level := range []string{sandbox.LevelBubblewrap, sandbox.LevelLandlock} {
+		if level == got {
+			break
+		}
 		opts.Policy.Level = level
 		sb, err := local.Open(ctx, dir, &opts)
 		if err == nil {
-			_ = sb.Close() // it works after all, since a moment ago
+			err = &hinted{fmt.Errorf("level %q works now, and did not when it was chosen", level), "rath rerun begins anew at the strongest level"}
+			all = append(all, errors.Join(err, sb.Close()))
 			continue
 		}
 		var refusal *sandbox.PolicyError
@@ -99,11 +110,15 @@ const (
 )
 
 // workspaces opens the store of snapshots for a sandbox, nil if it is to have none.
-func (o opening) workspaces(ctx context.Context, exclude []string) (*workspace.Store, error) {
+func (o opening) workspaces(ctx context.Context, dir string, exclude []string) (*workspace.Store, error) {
 	if !o.Snapshots {
 		return nil, nil
 	}
-	st, err := openWorkspaces(ctx, o.home, exclude)
+	untrusted, err := absolutes(append(slices.Clone(o.Policy.Writable), dir))
+	if err != nil {
+		return nil, err
+	}
+	st, err := openWorkspaces(ctx, o.home, exclude, untrusted...)
 	if o.optional && noGit(err) {
 		o.Snapshots, err = false, nil
 	}
@@ -115,10 +130,11 @@ func noGit(err error) bool {
 }
 
 // openWorkspaces opens the store of snapshots in a home, and sees that git will do. What is
-// excluded are slash paths in the workspace.
-func openWorkspaces(ctx context.Context, home string, exclude []string) (*workspace.Store, error) {
+// excluded are slash paths in the workspace; what is untrusted are absolute folders that
+// commands may have put a git into.
+func openWorkspaces(ctx context.Context, home string, exclude []string, untrusted ...string) (*workspace.Store, error) {
 	st, err := workspace.Open(ctx, filepath.Join(home, workspaceDir), &workspace.Options{
-		Exclude: append([]string{".openrath"}, exclude...), Unreadable: true, MaxFiles: mostFiles, MaxBytes: mostBytes,
+		Exclude: append([]string{".openrath"}, exclude...), Unreadable: true, Untrusted: untrusted, MaxFiles: mostFiles, MaxBytes: mostBytes,
 	})
 	if err == nil {
 		_, err = st.Kept(ctx, "none")
@@ -130,17 +146,15 @@ func openWorkspaces(ctx context.Context, home string, exclude []string) (*worksp
 }
 
 // hiddenFrom are the files that hold keys and records, as a workspace must not reach them:
-// the home as a whole where that is inside, and otherwise what is in it, for the workspace
-// may be that too.
+// the home as a whole, of which the workspace may be a part, and only where the workspace
+// is the home itself what is kept in it.
 func hiddenFrom(dir string, c *config.Config, home string) (hidden []string) {
-	dir, home = resolved(dir), resolved(home)
-	if dir != home && within(home, dir) {
+	home = resolved(home)
+	if resolved(dir) != home {
 		hidden = []string{home}
 	} else {
 		for _, name := range homeNames() {
-			if name = filepath.Join(home, name); !within(dir, name) {
-				hidden = append(hidden, name)
-			}
+			hidden = append(hidden, filepath.Join(home, name))
 		}
 	}
 	for _, file := range c.Files() {
@@ -172,13 +186,18 @@ func excluded(dir string, hidden []string) (names []string) {
 
 // resolved is a name without symbolic links, as far as there is such a file.
 func resolved(name string) string {
-	if abs, err := filepath.Abs(name); err == nil {
-		name = abs
+	name, err := filepath.Abs(name)
+	if err != nil {
+		return name
 	}
-	if real, err := filepath.EvalSymlinks(name); err == nil {
-		return real
+	for dir, rest := name, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return name
+		}
 	}
-	return name
 }
 
 // within reports whether a name is a folder or below it.
@@ -188,23 +207,21 @@ func within(name, dir string) bool {
 }
 
 // choosePlace finds what --sandbox and the rules say, as another process finds it again.
-func (f runFlags) choosePlace(home string) (url string, p *place, err error) {
+func (f runFlags) choosePlace(a *app, home string) (url string, p *place, err error) {
 	p = &place{Snapshots: f.snapshots, optional: !f.rules.given("snapshots")}
 	if name, registered := strings.CutPrefix(f.sandbox, "@"); registered {
-		url, err = p.find(name, f.rules, home)
+		if url, err = p.find(name, f.rules, home); err == nil {
+			err = a.examineRules(p)
+		}
 		return url, p, err
 	}
 	scheme, _, _ := strings.Cut(f.sandbox, ":")
 	_, isRemote := remotes[scheme]
-	switch {
-	case isRemote:
-		if p.Dir, err = filepath.Abs("."); err == nil {
-			p.Policy, err = f.rules.elsewhere()
-		}
-	case scheme == "local", f.sandbox == "none":
-		p.Policy, err = f.rules.over(sandbox.Policy{})
-	default:
-		err = usage(fmt.Errorf("--sandbox %q: unknown scheme: use %s", f.sandbox, sandboxURLs))
+	if !isRemote && scheme != "local" && f.sandbox != "none" {
+		return "", p, usage(fmt.Errorf("--sandbox %q: unknown scheme: use %s", f.sandbox, sandboxURLs))
+	}
+	if p.Policy, err = f.rules.at(f.sandbox, sandbox.Policy{}); err == nil && isRemote {
+		p.Dir, err = filepath.Abs(".")
 	}
 	if err == nil {
 		url, err = absolute(f.sandbox)
@@ -219,15 +236,13 @@ func (p *place) find(name string, r rules, home string) (url string, err error) 
 	if err != nil {
 		return "", sandboxHint(err)
 	}
-	switch given := r.named(); {
-	case e.Backend == "local":
+	url = "@" + e.ID
+	if e.Backend == "local" {
 		url = "local:" + e.Spec.WorkingDir
-		p.Policy, err = r.over(e.Policy)
-	case given != "":
-		err = usage(&hinted{fmt.Errorf("--%s: sandbox %s keeps the rules that it was made with", given, name), "rath sandboxes create makes another one, with the same flags"})
-	default:
-		url, p.Policy = "@"+e.ID, e.Policy
+	} else if given := r.named(); given != "" {
+		return "", keepsRules(given, name)
 	}
+	p.Policy, err = r.at(url, e.Policy)
 	if err == nil && e.Owned {
 		err = os.MkdirAll(e.Spec.WorkingDir, 0o700)
 	}
@@ -252,12 +267,57 @@ func (d *drive) announce() {
 	case p.Uploaded:
 		d.view.note("33", "warning", "the files of "+p.Dir+" were uploaded: what changes in the sandbox does not change them, and goes with it")
 	}
+	if p.brought {
+		d.warnOfRules()
+	}
 	var reasons, hints []string
 	for _, err := range p.refusals {
 		reasons, hints = append(reasons, err.Error()), append(hints, hintOf(err))
 	}
-	if len(reasons) > 0 {
+	switch {
+	case len(reasons) == 0:
+	case p.Policy.Level == sandbox.LevelHost:
 		d.view.note("33", "warning", "commands are not isolated, they can do what you can: "+strings.Join(reasons, "; "))
 		d.view.note("33", "hint", strings.Join(hints, "; or ")+"; or, if it is meant to be so, --isolation host")
+	case !d.a.asJSON:
+		d.view.note("2", "level", p.Policy.Level+", as "+strings.Join(reasons, "; "))
+	}
+}
+
+// examineRules looks at the rules of a record in the home. Where the working directory has
+// brought the home, anybody may have written them: they get none of the user's variables,
+// and what they allow is said.
+func (a *app) examineRules(p *place) (err error) {
+	if p.brought, err = a.homeIsBrought(); err != nil || !p.brought {
+		return err
+	}
+	if env := append(slices.Clone(p.Policy.Env), p.Asked.Env...); len(env) > 0 {
+		err := fmt.Errorf("the rules give commands the variables %s of yours: the working directory says so, and nothing else", strings.Join(env, ", "))
+		return &hinted{err, "take env out of the sandbox's file in " + workDirHome + ", or keep the sandbox in a home of yours: OPENRATH_HOME"}
+	}
+	return nil
+}
+
+// warnOfRules says what rules allow that the working directory has brought.
+func (d *drive) warnOfRules() {
+	var allowed []string
+	p, at := d.spec.Place.Policy, d.sandbox.Placement()
+	if p.Level == sandbox.LevelHost {
+		allowed = append(allowed, "level host, at which commands can do what you can")
+	}
+	if p.Network == sandbox.NetworkAllow {
+		allowed = append(allowed, "network allow")
+	}
+	if at.Backend == "local" && !within(at.Spec.WorkingDir, resolved(".")) {
+		allowed = append(allowed, "the workspace "+at.Spec.WorkingDir)
+	}
+	for _, name := range p.ReadOnly {
+		allowed = append(allowed, "to read "+name)
+	}
+	for _, name := range p.Writable {
+		allowed = append(allowed, "to change "+name)
+	}
+	if len(allowed) > 0 {
+		d.view.note("33", "warning", "the working directory has brought the rules with it ("+workDirHome+"), and they allow "+strings.Join(allowed, ", "))
 	}
 }

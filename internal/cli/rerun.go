@@ -14,6 +14,7 @@ import (
 func (a *app) rerunCommand() *cobra.Command {
 	var o overrides
 	var who consent
+	var rules rules
 	var from int64
 	cmd := &cobra.Command{
 		Use:   "rerun ID",
@@ -22,27 +23,45 @@ func (a *app) rerunCommand() *cobra.Command {
 before its effect N is taken over; from there on all is live. Without --from everything
 is. The effects' numbers are those of rath runs show.
 
+Commands are kept to the rules that the other run was begun with, unless flags set others.
+The strongest level is chosen anew.
+
 The ID is that of a run, or of a session that a run has made. ` + idHelp,
 		Example: "  rath rerun @ --from 6\n  rath rerun 0198c0de --model openai:gpt-5.5",
 		Args:    cobra.ExactArgs(1),
-		RunE: a.withRecords(changing, func(ctx context.Context, r *records, args []string) error {
-			return a.rerun(ctx, r, args[0], from, o, who)
-		}),
+	}
+	drive := a.withRecords(changing, func(ctx context.Context, r *records, args []string) error {
+		return a.rerun(ctx, r, args[0], from, o, who, rules)
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := rules.check(); err != nil {
+			return usageOf(cmd, err)
+		}
+		return drive(cmd, args)
 	}
 	o.flags(cmd)
 	who.flags(cmd)
+	rules.flags(cmd)
+	cmd.Flags().Lookup("isolation").DefValue = "" // it is the other run's
 	cmd.Flags().StringVar(&o.baseURL, "base-url", "", "address of the model's server")
 	cmd.Flags().Int64Var(&from, "from", 0, "the number of the first effect that is done anew")
 	return cmd
 }
 
-func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o overrides, who consent) error {
+func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o overrides, who consent, rules rules) error {
 	stored, err := r.run(ctx, text)
 	if err != nil {
 		return err
 	}
 	s, err := specOf(stored)
 	if err != nil {
+		return err
+	}
+	s.Place = s.place()
+	if err := a.examineRules(s.Place); err != nil {
+		return err
+	}
+	if err := s.begin(rules); err != nil {
 		return err
 	}
 	effects, err := r.effects(ctx, stored.ID)

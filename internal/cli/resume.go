@@ -52,6 +52,10 @@ func (a *app) resume(ctx context.Context, r *records, text string, who consent, 
 	if err := s.resumable(); err != nil {
 		return err
 	}
+	s.Place = s.place()
+	if err := a.examineRules(s.Place); err != nil {
+		return err
+	}
 	effects, err := r.effects(ctx, stored.ID)
 	if err != nil {
 		return err

@@ -105,7 +105,7 @@ func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := f.spec(chosen, home)
+	s, err := f.spec(a, chosen, home)
 	if err != nil {
 		return err
 	}

@@ -56,13 +56,18 @@ depends on the level, which rath run --isolation chooses for local ones:
               are there, and cannot open them
   host        all that you can reach
 
-Without the flag it is the strongest that works here, and rath doctor says which do. What
-a level cannot enforce is refused, and a run goes on at its level or not at all.
+Without the flag it is the strongest that works here; a run says why it is not the first,
+and rath doctor what would help. What a level cannot enforce is refused. A run is resumed
+at the level that it has or not at all; rath rerun chooses anew.
 
 In the first two, and in docker, there is no network unless you say --network allow. The
 home is empty: name what commands need of yours, as tools that are installed there (~/go,
-~/.nvm), with --read-only or --writable. Your keys and the records in the OpenRath home
-stay hidden.`,
+~/.nvm), with --read-only or --writable. Your keys, the records and the other sandboxes in
+the OpenRath home stay hidden. --max-memory, --max-cpu, --max-processes and --max-file-size
+limit what commands use up.
+
+A home that the working directory brings with it (./.openrath) is somebody else's word:
+what its sandboxes allow is said in a warning, and they get no variables of yours.`,
 	}
 	cmd.AddCommand(a.sandboxesCreateCommand(), a.sandboxesLsCommand(), a.sandboxesShowCommand(), a.sandboxesRmCommand(), a.sandboxesGCCommand())
 	return cmd
@@ -145,7 +150,7 @@ func (f creation) create(ctx context.Context, name string, o opening) (e registr
 		}
 		return createLocal(ctx, name, o)
 	}
-	if o.Policy, err = f.rules.elsewhere(); err == nil && f.dir != "" {
+	if o.Policy, err = f.rules.elsewhere(sandbox.Policy{}); err == nil && f.dir != "" {
 		o.Dir, err = filepath.Abs(f.dir)
 	}
 	if err != nil {
@@ -162,14 +167,19 @@ func createLocal(ctx context.Context, name string, o opening) (e registry.Entry,
 			return e, err
 		}
 	}
+	reg := registryOf(o.home)
+	if e, err = reg.Add(e); err != nil { // first, for then it has a folder
+		return e, err
+	}
+	o.name = e.Spec.WorkingDir
 	sb, err := openLocal(ctx, o)
+	if err == nil {
+		err = sb.Close()
+	}
 	if err != nil {
-		return e, err
+		err = errors.Join(err, reg.Remove(e))
 	}
-	if err := sb.Close(); err != nil {
-		return e, err
-	}
-	return registryOf(o.home).Add(e)
+	return e, err
 }
 
 // kept is an entry of the registry as it is shown.
@@ -184,16 +194,49 @@ type kept struct {
 	Network  sandbox.Network `json:"network,omitempty"`
 	ReadOnly []string        `json:"read_only,omitempty"`
 	Writable []string        `json:"writable,omitempty"`
+	Env      []string        `json:"env,omitempty"` // names of variables that commands inherit
+	Limits   keptLimits      `json:"limits,omitzero"`
 	Created  time.Time       `json:"created"`
 	Used     time.Time       `json:"used"`
 	Problem  string          `json:"problem,omitempty"`
+}
+
+// keptLimits are named as in the registry's files.
+type keptLimits struct {
+	CPU       float64 `json:"cpu_seconds,omitzero"`
+	Memory    int64   `json:"memory_bytes,omitzero"`
+	FileSize  int64   `json:"file_size_bytes,omitzero"`
+	Processes int     `json:"processes,omitzero"`
+	OpenFiles int     `json:"open_files,omitzero"`
+}
+
+func limitsOf(l sandbox.Limits) keptLimits {
+	return keptLimits{CPU: l.CPU.Seconds(), Memory: l.Memory, FileSize: l.FileSize, Processes: l.Processes, OpenFiles: l.OpenFiles}
+}
+
+// lines are the limits that there are, for people.
+func (l keptLimits) lines() (lines [][2]string) {
+	for _, limit := range []struct {
+		name  string
+		is    bool
+		value any
+	}{
+		{"max-cpu", l.CPU != 0, fmt.Sprintf("%gs", l.CPU)}, {"max-memory", l.Memory != 0, (*size)(&l.Memory)},
+		{"max-file-size", l.FileSize != 0, (*size)(&l.FileSize)}, {"max-processes", l.Processes != 0, l.Processes},
+		{"open-files", l.OpenFiles != 0, l.OpenFiles},
+	} {
+		if limit.is {
+			lines = append(lines, [2]string{limit.name, fmt.Sprint(limit.value)})
+		}
+	}
+	return lines
 }
 
 func keptOf(e registry.Entry) kept {
 	k := kept{
 		ID: e.ID, Name: e.Name, Backend: e.Backend, Remote: e.Remote, Spec: e.Spec, Owned: e.Owned,
 		Level: e.Policy.Level, Network: e.Policy.Network, ReadOnly: e.Policy.ReadOnly, Writable: e.Policy.Writable,
-		Created: e.Created, Used: e.Used,
+		Env: e.Policy.Env, Limits: limitsOf(e.Policy.Limits), Created: e.Created, Used: e.Used,
 	}
 	if e.Problem != nil {
 		k.Problem = e.Problem.Error()
@@ -260,14 +303,17 @@ func (a *app) printKept(k kept) error {
 	if a.asJSON {
 		return a.writeJSON(k)
 	}
-	for _, line := range [][2]string{
+	lines := [][2]string{
 		{"name", cmp.Or(k.Name, "-")}, {"id", k.ID}, {"backend", k.Backend}, {"remote", k.Remote},
 		{"image", k.Spec.Image}, {"folder", k.Spec.WorkingDir}, {"level", k.Level}, {"network", string(k.Network)},
 		{"read-only", strings.Join(k.ReadOnly, " ")}, {"writable", strings.Join(k.Writable, " ")},
-		{"created", when(k.Created, time.RFC3339)}, {"used", when(k.Used, time.RFC3339)},
-	} {
+		{"env", strings.Join(k.Env, " ")},
+	}
+	lines = append(lines, k.Limits.lines()...)
+	lines = append(lines, [2]string{"created", when(k.Created, time.RFC3339)}, [2]string{"used", when(k.Used, time.RFC3339)})
+	for _, line := range lines {
 		if line[1] != "" {
-			fmt.Fprintf(a.out, "%-9s %s\n", line[0], printable(line[1]))
+			fmt.Fprintf(a.out, "%-13s %s\n", line[0], printable(line[1]))
 		}
 	}
 	return nil

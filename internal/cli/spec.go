@@ -43,10 +43,10 @@ type spec struct {
 }
 
 // spec makes the spec of the flags.
-func (f runFlags) spec(chosen choice, home string) (s spec, err error) {
+func (f runFlags) spec(a *app, chosen choice, home string) (s spec, err error) {
 	s = spec{MaxSteps: f.maxSteps, Yes: f.consent.yes}
 	s.choose(chosen)
-	if s.Sandbox, s.Place, err = f.choosePlace(home); err != nil {
+	if s.Sandbox, s.Place, err = f.choosePlace(a, home); err != nil {
 		return s, err
 	}
 	if s.Sandbox == "none" {
@@ -71,8 +71,8 @@ func (s *spec) ask(baseURL string) { s.BaseURL, s.SecretURL = config.PublicURL(b
 
 // absolute makes the folder of a sandbox's URL one that another process finds again.
 func absolute(url string) (string, error) {
-	dir, isLocal := strings.CutPrefix(url, "local:")
-	if !isLocal && url != "local" {
+	scheme, dir, _ := strings.Cut(url, ":")
+	if scheme != "local" {
 		return url, nil
 	}
 	dir, err := filepath.Abs(dir)
@@ -104,11 +104,26 @@ func (s spec) open(ctx context.Context, c *config.Config, home string) (*sandbox
 	if err := local.ProtectEnviron(); err != nil {
 		return nil, err
 	}
-	p := s.Place
-	if p == nil {
-		p = &place{Policy: sandbox.Policy{Level: sandbox.LevelHost, Limits: s.Limits}}
+	return s.place().open(ctx, s.Sandbox, c, home)
+}
+
+// place is where the run works. It had no isolation when there was none.
+func (s spec) place() *place {
+	if s.Place != nil {
+		return s.Place
 	}
-	return p.open(ctx, s.Sandbox, c, home)
+	return &place{Policy: sandbox.Policy{Level: sandbox.LevelHost, Limits: s.Limits}}
+}
+
+// begin makes the rules those of a new run: what the old one had asked for, whatever it got
+// of that, where flags do not say otherwise.
+func (s *spec) begin(r rules) (err error) {
+	p := s.Place
+	if p.Asked.Level != "" {
+		p.Policy, p.Asked = p.Asked, sandbox.Policy{}
+	}
+	p.Policy, err = r.at(s.Sandbox, p.Policy)
+	return err
 }
 
 // resumable refuses a run whose files have gone with its sandbox.
@@ -135,11 +150,18 @@ func specOf(r store.Run) (s spec, err error) {
 // workDirHome is how package config says that the working directory brought the home.
 const workDirHome = "./.openrath"
 
+// homeIsBrought reports whether the home is what somebody else may have put into the
+// working directory.
+func (a *app) homeIsBrought() (bool, error) {
+	_, origin, err := config.Home(a.env)
+	return origin == workDirHome, err
+}
+
 // modelOf finds the model of a spec again, with today's key. What server it asks may come
 // from the record, but not where the working directory has brought the record with it:
 // then the user's key could go anywhere.
 func (a *app) modelOf(s spec, baseURL string) (choice, error) {
-	_, origin, err := config.Home(a.env)
+	brought, err := a.homeIsBrought()
 	if err != nil {
 		return choice{}, err
 	}
@@ -160,7 +182,7 @@ func (a *app) modelOf(s spec, baseURL string) (choice, error) {
 	}
 	given.BaseURL = s.BaseURL
 	chosen, err = resolve(c, a.env, s.Provider, given, why)
-	if err == nil && origin == workDirHome && chosen.provider.APIKey != "" && !onThisMachine(s.BaseURL) {
+	if err == nil && brought && chosen.provider.APIKey != "" && !onThisMachine(s.BaseURL) {
 		err := fmt.Errorf("the run asked the server %s: the record in the working directory says so, and nothing else", s.BaseURL)
 		return choice{}, &hinted{err, "if your key may go there: --base-url " + s.BaseURL}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -93,6 +94,21 @@ func (rec record) check(folder, id string) error {
 		return fmt.Errorf("it has the backend %q", rec.Backend)
 	case folder != local && rec.RemoteID == "":
 		return errors.New("it names no sandbox")
+	case rec.Rath != nil && rec.Rath.Policy != nil:
+		return rec.Rath.Policy.check()
+	}
+	return nil
+}
+
+// check refuses rules that would otherwise be left out of what a sandbox is kept to.
+func (p *policy) check() error {
+	switch {
+	case len(p.Rest) > 0:
+		return fmt.Errorf("rath.policy has rules that this program does not know: %s", p.Rest)
+	case p.CPU < 0, p.Memory < 0, p.FileSize < 0, p.Processes < 0, p.OpenFiles < 0:
+		return errors.New("rath.policy has a limit that is less than nothing")
+	case p.CPU >= math.MaxInt64/float64(time.Second):
+		return fmt.Errorf("rath.policy has the limit cpu_seconds: %g", p.CPU)
 	}
 	return nil
 }

@@ -49,7 +49,8 @@ type Entry struct {
 	Owned   bool          // the workspace is the registry's, and goes with the entry
 	Created time.Time
 	Used    time.Time // when it was opened last
-	// Problem is why the entry cannot be read. Then only ID and Backend are known.
+	// Problem is why the entry cannot be read. Then only ID and Backend are known, and the
+	// workspace that the registry owns.
 	Problem error
 
 	folder string // that its file is in: OpenRath keeps those of all servers in one
@@ -100,11 +101,26 @@ func (r *Registry) listFolder(folder string) ([]Entry, error) {
 			continue // removed since
 		}
 		if err != nil {
-			e = Entry{ID: id, Backend: folder, Problem: err, folder: folder}
+			e = r.damaged(folder, id, err)
 		}
 		entries = append(entries, e)
 	}
 	return entries, nil
+}
+
+// damaged is the entry of a file that cannot be read. A local workspace is the registry's
+// by where it is, whatever the file says.
+func (r *Registry) damaged(folder, id string, problem error) Entry {
+	e := Entry{ID: id, Backend: folder, Problem: problem, folder: folder}
+	if dir := r.workspace(id); folder == local && isDir(dir) {
+		e.Owned, e.Spec.WorkingDir = true, dir
+	}
+	return e
+}
+
+func isDir(name string) bool {
+	info, err := os.Lstat(name)
+	return err == nil && info.IsDir()
 }
 
 // isID reports whether a text is a UUID as files are named by.

@@ -179,6 +179,40 @@ func TestDamagedEntries(t *testing.T) {
 	}
 }
 
+// A rule that is left out would be one that nobody keeps to.
+func TestRulesThatAreNotKnown(t *testing.T) {
+	for policy, damaged := range map[string]bool{
+		`null`: false, `{}`: false, `{"level": "host", "cpu_seconds": 1.5}`: false,
+		`{"max_memory": 1}`: true, `{"Network": "deny"}`: true, `{"network": "deny", "later": null}`: true,
+		`{"cpu_seconds": -1}`: true, `{"memory_bytes": -1}`: true, `{"file_size_bytes": -1}`: true,
+		`{"processes": -1}`: true, `{"open_files": -1}`: true, `{"cpu_seconds": 1e12}`: true, `{"memory_bytes": "1G"}`: true,
+	} {
+		r := New(t.TempDir())
+		const id = "0198c0de-0000-4000-8000-000000000001"
+		put(t, r, "opensandbox/"+id+".json", strings.Replace(ofOpenRath, `"more"`, `"rath": {"name": "n", "later": 1, "policy": `+policy+`}, "more"`, 1))
+		if _, err := r.Find(id); errors.Is(err, ErrDamaged) != damaged || (err != nil) != damaged {
+			t.Errorf("%s: %v", policy, err)
+		}
+	}
+}
+
+// The folder of a damaged entry goes with it: it would come back as one without a name.
+func TestRemoveADamagedWorkspace(t *testing.T) {
+	r := New(t.TempDir())
+	e := add(t, r, Entry{Name: "desk", Backend: local})
+	put(t, r, "local/"+e.ID+".json", "{")
+	bad, err := r.Find(e.ID)
+	if !errors.Is(err, ErrDamaged) || !bad.Owned || bad.Spec.WorkingDir != e.Spec.WorkingDir {
+		t.Errorf("%+v, %v", bad, err)
+	}
+	if err := r.Remove(bad); err != nil || len(list(t, r)) != 0 {
+		t.Errorf("%v, left: %v", err, list(t, r))
+	}
+	if _, err := os.Stat(e.Spec.WorkingDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the workspace: %v", err)
+	}
+}
+
 func TestIDsThatBeginAlike(t *testing.T) {
 	r := New(t.TempDir())
 	for _, end := range []string{"1", "2"} {
