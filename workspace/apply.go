@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -11,10 +12,12 @@ import (
 
 // Apply makes in a directory the changes that lead from one snapshot to another. What the
 // directory has changed itself is merged with them; if that does not go together, nothing is
-// changed and the error is a [*ConflictError]. It returns the snapshot of what was there
-// before.
+// changed and the error is a [*ConflictError]. What changes in the directory meanwhile is
+// merged, too, and never overwritten; if it does not stop changing where Apply has to write,
+// some of the changes may have been made and the error is [ErrChanging]. It returns the
+// snapshot that it merged with: what was there before.
 func (s *Store) Apply(ctx context.Context, dir string, from, to ID) (before ID, err error) {
-	before, err = s.applied(ctx, dir, func(now ID) (ID, error) {
+	before, err = s.turn(ctx, dir, true, func(now ID) (ID, error) {
 		m, err := s.merge(ctx, from, now, to, &MergeOptions{})
 		if err != nil {
 			return "", err
@@ -28,34 +31,17 @@ func (s *Store) Apply(ctx context.Context, dir string, from, to ID) (before ID, 
 }
 
 // ApplyPatch makes in a directory the changes of a patch as git writes it, all or, with an
-// error, none. It returns the snapshot of what was there before.
+// error, none. What changes there meanwhile is treated as Apply does. It returns the
+// snapshot of what was there before.
 func (s *Store) ApplyPatch(ctx context.Context, dir string, patch io.Reader) (before ID, err error) {
-	before, err = s.applied(ctx, dir, func(now ID) (ID, error) { return s.patched(ctx, now, patch) })
+	text, err := io.ReadAll(patch)
+	if err != nil {
+		return "", wrap("apply a patch to", dir, err)
+	}
+	before, err = s.turn(ctx, dir, true, func(now ID) (ID, error) {
+		return s.patched(ctx, now, bytes.NewReader(text))
+	})
 	return before, wrap("apply a patch to", dir, err)
-}
-
-// applied restores in a directory what next makes of its present snapshot.
-func (s *Store) applied(ctx context.Context, dir string, next func(now ID) (ID, error)) (before ID, err error) {
-	release, err := s.use(ctx)
-	if err != nil {
-		return "", err
-	}
-	defer release()
-	alone, err := s.alone(ctx, dir)
-	if err != nil {
-		return "", err
-	}
-	defer alone()
-	v, err := s.view(ctx, dir)
-	if err != nil {
-		return "", err
-	}
-	v.root.Close()
-	to, err := next(v.ID)
-	if err != nil || to == v.ID {
-		return v.ID, err
-	}
-	return s.restore(ctx, dir, to)
 }
 
 // patched applies a patch to a snapshot, in an index of its own. No file of the directory

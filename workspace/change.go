@@ -1,10 +1,12 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"syscall"
@@ -12,6 +14,7 @@ import (
 
 // changer turns one tree into another, in a directory. What is in neither is left.
 type changer struct {
+	*guard     // of a directory that others write to; else nil
 	ctx        context.Context
 	have, want tree
 	from       *reader
@@ -25,12 +28,14 @@ func (c *changer) run(root *os.Root) error {
 	c.loose = make(map[string]fs.FileMode)
 	c.at = descent{root: root, entered: c.entered}
 	defer c.at.close()
-	for _, step := range []func() error{c.remove, c.add, c.settle} {
-		if err := step(); err != nil {
-			return err
+	err := c.check(root)
+	for _, step := range []func() error{c.remove, c.add} {
+		if err == nil {
+			err = step()
 		}
 	}
-	return nil
+	c.ctx = context.WithoutCancel(c.ctx)
+	return cmp.Or(err, c.settle())
 }
 
 // each calls f for paths until one fails.
@@ -44,6 +49,29 @@ func (c *changer) each(paths []string, f func(p string) error) error {
 		}
 	}
 	return nil
+}
+
+// check finds out, before anything is changed, whether something is not as it was seen.
+func (c *changer) check(root *os.Root) error {
+	if c.guard == nil {
+		return nil
+	}
+	at := descent{root: root}
+	defer at.close()
+	return c.each(slices.Sorted(maps.Keys(c.have)), func(p string) error {
+		has, e := c.have[p], c.want[p]
+		if has == e || has.isDir() {
+			return nil
+		}
+		dir, name, err := at.parent(p)
+		if err == nil {
+			err = c.asSeen(dir, name, p)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return errChanged
+		}
+		return err
+	})
 }
 
 // remove takes away what is not wanted, what is in a directory before the directory.
@@ -65,7 +93,7 @@ func (c *changer) remove() error {
 			return err
 		}
 		c.at.leave(p)
-		err = dir.Remove(name)
+		err = c.discard(dir, name, p)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
@@ -75,6 +103,7 @@ func (c *changer) remove() error {
 			return ErrBlocked
 		case err == nil:
 			delete(c.loose, p)
+			c.note(p, entry{})
 		}
 		return err
 	})
@@ -95,20 +124,41 @@ func (c *changer) add() error {
 	slices.Sort(paths)
 	return c.each(paths, func(p string) error {
 		dir, name, err := c.at.parent(p)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return errChanged
+		}
+		if err == nil {
+			err = c.put(dir, name, p)
+		}
+		if err == nil {
+			c.note(p, c.want[p])
+		}
+		return err
+	})
+}
+
+func (c *changer) put(dir *os.Root, name, p string) error {
+	e, has := c.want[p], c.have[p]
+	switch {
+	case e.isDir():
+		return c.makeDir(dir, name, p, e, has)
+	case e.isFile() && has.isFile() && has.id == e.id:
+		if err := c.asSeen(dir, name, p); err != nil {
 			return err
 		}
-		e, has := c.want[p], c.have[p]
-		switch {
-		case e.isDir():
-			return c.makeDir(dir, name, p, e, has)
-		case e.isFile() && has.isFile() && has.id == e.id:
-			if chmod(dir, name, e.perm()) == nil {
-				return nil
-			}
+		if chmod(dir, name, e.perm()) == nil {
+			return nil
 		}
-		return c.place(dir, name, p, e)
-	})
+	}
+	return c.place(dir, name, p, e)
+}
+
+// discard removes a file, link or empty directory, if it is as it was seen.
+func (c *changer) discard(dir *os.Root, name, p string) error {
+	if c.guard == nil || c.have[p].isDir() {
+		return dir.Remove(name)
+	}
+	return c.guard.discard(dir, name, p)
 }
 
 // makeDir makes a directory that can be written to; the permissions come at the end.
@@ -138,8 +188,14 @@ func (c *changer) place(dir *os.Root, name, p string, e entry) error {
 	}
 	temp := tempPrefix + rand.Text()
 	err := c.create(dir, temp, p, e)
-	if err == nil {
+	switch {
+	case err != nil:
+	case c.guard == nil:
 		err = dir.Rename(temp, name)
+	case c.have[p] == entry{} || c.have[p].isDir():
+		return c.occupy(dir, temp, name)
+	default:
+		return c.replace(dir, temp, name, p)
 	}
 	if err != nil {
 		_ = dir.Remove(temp)
@@ -191,11 +247,14 @@ func (c *changer) settle() error {
 	slices.Reverse(paths)
 	return c.each(paths, func(p string) error {
 		dir, name, err := c.at.parent(p)
-		if err != nil {
-			return err
+		if err == nil {
+			c.at.leave(p)
+			err = chmod(dir, name, c.loose[p])
 		}
-		c.at.leave(p)
-		return chmod(dir, name, c.loose[p])
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // somebody has removed it
+		}
+		return err
 	})
 }
 

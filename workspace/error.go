@@ -17,6 +17,7 @@ var (
 	ErrNoFork   = errors.New("no allowed way to fork works here")
 	ErrBlocked  = errors.New("something that is no part of the snapshot is in the way")
 	ErrTooLarge = errors.New("the directory is too large")
+	ErrChanging = errors.New("the directory keeps changing")
 )
 
 // Error says what was attempted, and on what.
@@ -52,6 +53,8 @@ func (e *Error) Hint() string {
 		return "move away what is there; ignored and special files are not removed"
 	case errors.Is(e.Err, ErrTooLarge):
 		return "work in a smaller directory, or have .gitignore or the store's options leave out what need not be kept"
+	case errors.Is(e.Err, ErrChanging):
+		return "try again when nothing else writes there"
 	case errors.Is(e.Err, syscall.ENOSPC):
 		return "the disk is full; nothing was changed that cannot be done again"
 	case errors.Is(e.Err, fs.ErrPermission):

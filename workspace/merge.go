@@ -42,6 +42,11 @@ type MergeOptions struct {
 	// Markers has the merged snapshot contain what git makes of files in conflict: both
 	// sides' lines, between markers.
 	Markers bool
+	// Labels are what the sides are called at the markers: Labels[0] is ours, or in MergeAll
+	// what is merged so far; Labels[1] is theirs, or Labels[i+1] branch i. One that is empty
+	// or not there is "ours" and "theirs", in MergeAll "merged so far" and "branch 0" and so
+	// on. A label has no line breaks.
+	Labels []string
 }
 
 // Merged is what became of a merge. Where there are conflicts, the snapshot has what ours
@@ -62,6 +67,9 @@ func (s *Store) Merge(ctx context.Context, base, ours, theirs ID, options *Merge
 	defer release()
 	if options == nil {
 		options = &MergeOptions{}
+	}
+	if err := options.check(); err != nil {
+		return nil, wrap("merge", pair(ours, theirs), err)
 	}
 	m, err := s.merge(ctx, base, ours, theirs, options)
 	return m, wrap("merge", pair(ours, theirs), err)
@@ -156,7 +164,7 @@ func (m *merger) files(ctx context.Context) error {
 	}
 	m.explain(fields[min(1, len(fields)):])
 	m.resolve()
-	return nil
+	return m.label(r)
 }
 
 // stage notes what one side has at a path in conflict.

@@ -21,6 +21,9 @@ func (s *Store) MergeAll(ctx context.Context, base ID, branches []ID, options *M
 	if options == nil {
 		options = &MergeOptions{}
 	}
+	if err := options.check(); err != nil {
+		return nil, wrap("merge", name, err)
+	}
 	m, err := s.mergeAll(ctx, base, branches, options)
 	return m, wrap("merge", name, err)
 }
@@ -31,7 +34,10 @@ func (s *Store) mergeAll(ctx context.Context, base ID, branches []ID, options *M
 	}
 	all := &Merged{ID: base}
 	for i, branch := range branches {
-		m, err := s.merge(ctx, base, all.ID, branch, options)
+		m, err := s.merge(ctx, base, all.ID, branch, &MergeOptions{
+			Markers: options.Markers,
+			Labels:  []string{options.label(0, "merged so far"), options.label(i+1, fmt.Sprintf("branch %d", i))},
+		})
 		if err != nil {
 			return nil, fmt.Errorf("branch %d: %w", i, err)
 		}

@@ -12,59 +12,11 @@ import (
 // Restore makes a directory what a snapshot is: it writes what differs, each file as a
 // whole or not at all, and removes what is not in the snapshot, except what the store's
 // options exclude or that directory's or the snapshot's .gitignore files leave out, and
-// repositories of the user's. It returns the snapshot of what was there before.
+// repositories of the user's. A file that somebody makes meanwhile stays, and is
+// [ErrChanging] where it is in the way. It returns the snapshot of what was there before.
 func (s *Store) Restore(ctx context.Context, dir string, id ID) (before ID, err error) {
-	release, err := s.use(ctx)
-	if err != nil {
-		return "", wrap("restore", dir, err)
-	}
-	defer release()
-	alone, err := s.alone(ctx, dir)
-	if err != nil {
-		return "", wrap("restore", dir, err)
-	}
-	defer alone()
-	before, err = s.restore(ctx, dir, id)
+	before, err = s.turn(ctx, dir, false, func(ID) (ID, error) { return id, nil })
 	return before, wrap("restore", dir, err)
-}
-
-// alone waits until nobody else restores a directory.
-func (s *Store) alone(ctx context.Context, dir string) (release func(), err error) {
-	root, dir, err := openTop(dir)
-	if err != nil {
-		return nil, err
-	}
-	root.Close()
-	return lock(ctx, s.cachePath(dir)+".lock", true)
-}
-
-func (s *Store) restore(ctx context.Context, dir string, id ID) (before ID, err error) {
-	r := s.reader(ctx)
-	defer r.close()
-	want, err := r.tree(id)
-	if err != nil {
-		return "", err
-	}
-	v, err := s.view(ctx, dir)
-	if err != nil {
-		return "", err
-	}
-	defer v.root.Close()
-	excluded := s.excluded(v.dir)
-	for p := range want {
-		if within(excluded, p) {
-			delete(want, p)
-		}
-	}
-	have := v.tree()
-	if err := s.spare(r, have, want); err != nil {
-		return v.ID, err
-	}
-	if err := sweep(v.root, v.temps); err != nil {
-		return v.ID, err
-	}
-	c := &changer{ctx: ctx, have: have, want: want, from: r}
-	return v.ID, c.run(v.root)
 }
 
 // within reports whether a path or a directory above it is in a set.

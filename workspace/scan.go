@@ -351,9 +351,11 @@ func (r *fileReader) target(dir *os.Root, name, p string, info fs.FileInfo) (c c
 }
 
 // tree is the scan's result.
-func (s *scan) tree() tree {
-	t := make(tree, len(s.found))
-	for p, c := range s.found {
+func (s *scan) tree() tree { return treeOf(s.found) }
+
+func treeOf(found map[string]cached) tree {
+	t := make(tree, len(found))
+	for p, c := range found {
 		t[p] = c.entry
 	}
 	return t

@@ -30,21 +30,20 @@ func (z *size) add(p string, bytes int64) {
 func (z *size) check(o Options) error {
 	switch {
 	case o.MaxFiles > 0 && z.files > o.MaxFiles:
-		largest := z.largest(func(b *size) int64 { return int64(b.files) })
-		return fmt.Errorf("%w: more than %d files, most of those found in %q", ErrTooLarge, o.MaxFiles, largest)
+		return z.tooLarge("files", int64(o.MaxFiles), func(b *size) int64 { return int64(b.files) })
 	case o.MaxBytes > 0 && z.bytes > o.MaxBytes:
-		largest := z.largest(func(b *size) int64 { return b.bytes })
-		return fmt.Errorf("%w: more than %d bytes, most of those found in %q", ErrTooLarge, o.MaxBytes, largest)
+		return z.tooLarge("bytes", o.MaxBytes, func(b *size) int64 { return b.bytes })
 	}
 	return nil
 }
 
-func (z *size) largest(of func(*size) int64) (name string) {
-	var most int64 = -1
-	for n, b := range z.below {
-		if v := of(b); v > most || v == most && n < name {
-			name, most = n, v
+// tooLarge names what has most of what was seen, if that is more than half of it: the scan
+// stops early, so that what it has not seen may be larger.
+func (z *size) tooLarge(unit string, limit int64, of func(*size) int64) error {
+	for name, b := range z.below {
+		if 2*of(b) > of(z) {
+			return fmt.Errorf("%w: more than %d %s; of the first %d seen, %d are in %q", ErrTooLarge, limit, unit, of(z), of(b), name)
 		}
 	}
-	return name
+	return fmt.Errorf("%w: more than %d %s", ErrTooLarge, limit, unit)
 }

@@ -60,6 +60,16 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
+// TestTooLargeBlamesNothing has a scan stop where no place has most of what was seen.
+func TestTooLargeBlamesNothing(t *testing.T) {
+	s, dir := openStore(t, &workspace.Options{MaxFiles: 3}), t.TempDir()
+	of("a", "a", "b", "b", "c", "c", "d", "d").write(t, dir)
+	_, err := s.Snapshot(context.Background(), dir)
+	if err == nil || !strings.HasSuffix(err.Error(), "more than 3 files") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestTooLargeIsSeenBeforeChanges has a restore refused before it changes anything.
 func TestTooLargeIsSeenBeforeChanges(t *testing.T) {
 	ctx := context.Background()

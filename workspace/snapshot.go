@@ -38,8 +38,9 @@ type view struct {
 	Snapshot
 	root  *os.Root
 	dir   string
-	tree  func() tree
-	temps []string // what a restore that was killed left
+	at    time.Time         // when that began
+	found map[string]cached // what is there
+	temps []string          // what a restore that was killed left
 }
 
 func (s *Store) view(ctx context.Context, dir string) (*view, error) {
@@ -75,7 +76,7 @@ func (s *Store) look(ctx context.Context, root *os.Root, dir string) (*view, err
 		return nil, err
 	}
 	snap := Snapshot{id, len(sc.found), sc.fresh, sc.skipped, sc.unstable}
-	return &view{snap, root, dir, sc.tree, sc.temps}, nil
+	return &view{snap, root, dir, at, sc.found, sc.temps}, nil
 }
 
 // manyFiles is from how many files on a snapshot makes a pack of them.

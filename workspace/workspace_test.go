@@ -248,6 +248,42 @@ func TestMergeMarkers(t *testing.T) {
 	}
 }
 
+func TestMergeLabels(t *testing.T) {
+	ctx := context.Background()
+	s, dir := openStore(t, nil), t.TempDir()
+	base := of("f", "1\n").written(t, s, dir)
+	first, second := of("f", "2\n").written(t, s, dir), of("f", "3\n").written(t, s, dir)
+	for _, test := range []struct {
+		labels      []string
+		merge, many string
+	}{
+		{nil, "<<<<<<< ours\n2\n=======\n3\n>>>>>>> theirs\n", "<<<<<<< merged so far\n2\n=======\n3\n>>>>>>> branch 1\n"},
+		{[]string{"us", "", "them"}, "<<<<<<< us\n2\n=======\n3\n>>>>>>> theirs\n", "<<<<<<< us\n2\n=======\n3\n>>>>>>> them\n"},
+		{[]string{"", "an agent"}, "<<<<<<< ours\n2\n=======\n3\n>>>>>>> an agent\n", "<<<<<<< merged so far\n2\n=======\n3\n>>>>>>> branch 1\n"},
+	} {
+		options := &workspace.MergeOptions{Markers: true, Labels: test.labels}
+		m, err := s.Merge(ctx, base, first, second, options)
+		must(t, err)
+		if d := cmp.Diff(test.merge, contents(t, s, m.ID)["f"].Content); d != "" {
+			t.Errorf("%q: merged (-want +got):\n%s", test.labels, d)
+		}
+		m, err = s.MergeAll(ctx, base, []workspace.ID{first, second}, options)
+		must(t, err)
+		if d := cmp.Diff(test.many, contents(t, s, m.ID)["f"].Content); d != "" {
+			t.Errorf("%q: all merged (-want +got):\n%s", test.labels, d)
+		}
+	}
+	for _, label := range []string{"a\nb", "a\rb", "a\x00b"} {
+		options := &workspace.MergeOptions{Labels: []string{"", label}}
+		if _, err := s.Merge(ctx, base, first, second, options); err == nil {
+			t.Errorf("merge takes the label %q", label)
+		}
+		if _, err := s.MergeAll(ctx, base, nil, options); err == nil {
+			t.Errorf("merge of all takes the label %q", label)
+		}
+	}
+}
+
 func TestApplyRefusesConflicts(t *testing.T) {
 	s, dir := openStore(t, nil), t.TempDir()
 	from, to := of("f", "1\n").written(t, s, dir), of("f", "2\n").written(t, s, dir)
