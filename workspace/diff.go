@@ -225,10 +225,14 @@ func (s *Store) patch(ctx context.Context, w io.Writer, a, b ID, options *PatchO
 		return err
 	}
 	defer release()
-	if err := s.known(ctx, a, b); err != nil {
+	entered, err := s.entered(ctx, a, b)
+	if err != nil {
 		return err
 	}
 	args := append(slices.Clone(safe), "-p")
+	if entered {
+		args = append(args, "--no-renames")
+	}
 	if options != nil && options.Binary {
 		args = append(args, "--binary")
 	}
@@ -236,6 +240,23 @@ func (s *Store) patch(ctx context.Context, w io.Writer, a, b ID, options *PatchO
 		args = append(args, "-U"+strconv.Itoa(options.Context))
 	}
 	return s.git.run(ctx, s.git.command(ctx, append(args, filesOf(a), filesOf(b))...), nil, w)
+}
+
+// entered reports whether a link became a directory. Had the link been renamed into it,
+// git apply would take the patch for one that writes through the link, and refuse it.
+func (s *Store) entered(ctx context.Context, a, b ID) (bool, error) {
+	if a == b {
+		return false, s.known(ctx, a)
+	}
+	r := s.reader(ctx)
+	defer r.close()
+	from, to, err := r.differing(a, b)
+	for p, e := range from {
+		if e.isLink() && to[p].isDir() {
+			return true, err
+		}
+	}
+	return false, err
 }
 
 // String is a change as people read it: what happened to what, and how many lines of it.

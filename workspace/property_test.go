@@ -400,3 +400,26 @@ func (r *repository) model() model {
 	m.remove(".git")
 	return m
 }
+
+// A link that becomes a directory with the link in it is what git takes for a rename through
+// a link.
+func TestPatchOfALinkThatBecomesADirectory(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s, dir := openStore(t, nil), t.TempDir()
+	must(t, os.Symlink("target", filepath.Join(dir, "l")))
+	from := snapshot(t, s, dir)
+	must(t, os.Remove(filepath.Join(dir, "l")))
+	must(t, os.Mkdir(filepath.Join(dir, "l"), 0o755))
+	must(t, os.Symlink("target", filepath.Join(dir, "l", "a")))
+	to := snapshot(t, s, dir)
+	restore(t, s, dir, from)
+	var patch bytes.Buffer
+	must(t, s.Patch(ctx, &patch, from, to, nil))
+	if _, err := s.ApplyPatch(ctx, dir, &patch); err != nil {
+		t.Fatal(err)
+	}
+	if now := snapshot(t, s, dir); now != to {
+		t.Errorf("patched to %s, not %s", now, to)
+	}
+}
