@@ -1,0 +1,43 @@
+package driver
+
+import (
+	"time"
+
+	"github.com/openrath-go/rath/session"
+)
+
+// Archive is a session's transcript that was committed.
+type Archive struct {
+	Session    session.ID         `json:"session"`
+	Digest     session.Digest     `json:"digest"`
+	Len        int                `json:"len"` // chunks
+	Time       time.Time          `json:"time"`
+	Used       []URI              `json:"used,omitempty"` // notes that the session was told
+	Transcript session.Transcript `json:"-"`
+}
+
+// Job is the work that an archived transcript is waiting for: to have its facts extracted.
+type Job struct {
+	ID      int64
+	Owner   string // who works on it
+	Tries   int    // this one included
+	Archive Archive
+}
+
+// Committed is what became of a commit.
+type Committed struct {
+	Archive Archive `json:"archive"`
+	State   State   `json:"state"`
+	Notes   []Note  `json:"notes,omitempty"` // that were extracted, if it is done
+}
+
+// State is how far a commit has come.
+type State string
+
+// The states of a commit.
+const (
+	Archived State = "archived" // and there is nothing to do: nobody extracts facts
+	Queued   State = "queued"
+	Done     State = "done"
+	Known    State = "known" // the same was committed before
+)
