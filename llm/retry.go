@@ -32,25 +32,18 @@ func (r *Retry) String() string { return r.Model.String() }
 // Stream asks until a reply begins or the attempts are used up.
 func (r *Retry) Stream(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
-		policy := backoff.NewExponentialBackOff()
-		policy.InitialInterval = cmp.Or(r.Base, 500*time.Millisecond)
-		policy.MaxInterval = cmp.Or(r.Max, 30*time.Second)
-		policy.Multiplier = 2
-		for n := 1; ; n++ {
+		p := newPatience(r.Attempts, r.Base, r.Max, r.MaxRetryAfter)
+		for {
 			err, over := r.attempt(ctx, req, yield)
 			if over {
 				return
 			}
-			pause := max(policy.NextBackOff(), err.RetryAfter)
-			if n >= cmp.Or(r.Attempts, 4) {
-				yield(Delta{}, err)
+			pause, last := p.next(ctx, err)
+			if last != nil {
+				yield(Delta{}, last)
 				return
 			}
-			if err.RetryAfter > cmp.Or(r.MaxRetryAfter, time.Minute) || !fits(ctx, pause) {
-				yield(Delta{}, notWaited(err))
-				return
-			}
-			if !yield(Delta{Attempt: &Attempt{Number: n, Error: err, Wait: pause}}, nil) {
+			if !yield(Delta{Attempt: &Attempt{Number: p.failed, Error: err, Wait: pause}}, nil) {
 				return
 			}
 			if wait(ctx, pause) != nil {
@@ -75,6 +68,36 @@ func (r *Retry) attempt(ctx context.Context, req *Request, yield func(Delta, err
 		}
 	}
 	return nil, true
+}
+
+// patience is how often, and after what waits, a request is made again.
+type patience struct {
+	attempts      int
+	failed        int // so far
+	maxRetryAfter time.Duration
+	waits         *backoff.ExponentialBackOff
+}
+
+// newPatience takes zeros for the defaults that Retry names.
+func newPatience(attempts int, base, longest, maxRetryAfter time.Duration) *patience {
+	waits := backoff.NewExponentialBackOff()
+	waits.InitialInterval = cmp.Or(base, 500*time.Millisecond)
+	waits.MaxInterval = cmp.Or(longest, 30*time.Second)
+	waits.Multiplier = 2
+	return &patience{cmp.Or(attempts, 4), 0, cmp.Or(maxRetryAfter, time.Minute), waits}
+}
+
+// next returns how long to wait after a failure, or the error to give up with.
+func (p *patience) next(ctx context.Context, err *Error) (pause time.Duration, last *Error) {
+	p.failed++
+	pause = max(p.waits.NextBackOff(), err.RetryAfter)
+	switch {
+	case p.failed >= p.attempts:
+		return 0, err
+	case err.RetryAfter > p.maxRetryAfter || !fits(ctx, pause):
+		return 0, notWaited(err)
+	}
+	return pause, nil
 }
 
 // notWaited names the wait that a server asks for in the error's message.

@@ -41,14 +41,15 @@ func SecretsOf(key string, base *url.URL, header http.Header) Secrets {
 func (s Secrets) Hide(deltas iter.Seq2[Delta, error]) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		for d, err := range deltas {
-			if !yield(d, s.redact(err)) {
+			if !yield(d, s.Redact(err)) {
 				return
 			}
 		}
 	}
 }
 
-func (s Secrets) redact(err error) error {
+// Redact returns err with the secrets taken out, still of its type; nil stays nil.
+func (s Secrets) Redact(err error) error {
 	var e *Error
 	if err == nil || !errors.As(err, &e) {
 		return s.hide(err)

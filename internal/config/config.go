@@ -73,6 +73,8 @@ var known = []struct{ key, kind string }{
 	{"memory.providers.*.path", "text"},
 	{"memory.providers.*.embedding_provider", "text"},
 	{"memory.providers.*.chat_provider", "text"},
+	{"memory.providers.*.base_url", "text"},
+	{"memory.providers.*.api_key", "secret"},
 	{"redact.patterns", "patterns"},
 }
 
@@ -117,9 +119,11 @@ type Value struct {
 	Origin string // a file of the home
 }
 
-// HasProvider reports whether there are settings for a provider.
-func (c *Config) HasProvider(name string) bool {
-	v, _ := c.find([]string{"llm", "providers", name})
+// HasProvider reports whether there are settings for a provider of models.
+func (c *Config) HasProvider(name string) bool { return c.hasObject("llm", "providers", name) }
+
+func (c *Config) hasObject(path ...string) bool {
+	v, _ := c.find(path)
 	return v.Kind() == '{'
 }
 

@@ -11,15 +11,16 @@ import (
 // guard keeps a key of the user's own from a server that the working directory chose: a
 // cloned repository can bring a ./.openrath with a base_url, and would get the key. A
 // key that lies beside the base_url may go there, and so may any where the user has set
-// OPENRATH_HOME to the folder, or where the server is none of the folder's.
-func (c *Config) guard(name string, p Provider, env Env) error {
+// OPENRATH_HOME to the folder, or where the server is none of the folder's. provider is
+// where p is in the files, "llm.providers.main".
+func (c *Config) guard(provider string, p Provider, env Env) error {
 	home, origin, err := Home(env)
 	chosenHere := err == nil && origin == originWorkDir && home == c.home && c.isFile(p.Origins["base_url"])
 	if p.APIKey == "" || !chosenHere || c.holds(p.Origins["api_key"]) || harmless(p) {
 		return nil
 	}
 	return &Error{
-		File: p.Origins["base_url"], Key: "llm.providers." + name + ".base_url",
+		File: p.Origins["base_url"], Key: provider + ".base_url",
 		Err:  fmt.Errorf("the working directory chose the server %s, which must not get the key from %s", p.Server(), p.Origins["api_key"]),
 		hint: "if you trust the server, name it with --base-url; if you trust the folder, set OPENRATH_HOME=" + c.home,
 	}

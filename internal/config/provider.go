@@ -81,7 +81,7 @@ func (c *Config) Provider(name string, given Provider, env Env) (Provider, error
 		set("model", &p.Model, flag(given.Model), file("model"))
 	}
 	c.numbers(&p, at)
-	return p, c.guard(name, p, env)
+	return p, c.guard("llm.providers."+name, p, env)
 }
 
 type source struct{ value, origin string }

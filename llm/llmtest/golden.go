@@ -34,6 +34,32 @@ func Golden(t *testing.T, file string, requests []*Request, out session.Session)
 	archive.Files = append(archive.Files,
 		txtar.File{Name: "session", Data: transcript.Bytes()},
 		txtar.File{Name: "usage", Data: []byte(fmt.Sprintf("%+v\n", out.Usage()))})
+	compare(t, file, archive)
+}
+
+// GoldenVectors compares requests for embeddings with a txtar file: each as the server
+// got it, and the vectors that came of them, one a line. With -update it writes the file.
+func GoldenVectors(t *testing.T, file string, requests []*Request, vectors [][]float32) {
+	t.Helper()
+	archive := &txtar.Archive{Comment: []byte("What was asked, and the vectors that came of it. Rewrite with -update.\n")}
+	for i, r := range requests {
+		archive.Files = append(archive.Files, txtar.File{Name: fmt.Sprintf("request%d %s", i+1, r.Path), Data: indent(t, r.Body)})
+	}
+	var lines bytes.Buffer
+	for _, v := range vectors {
+		line, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines.Write(append(line, '\n'))
+	}
+	archive.Files = append(archive.Files, txtar.File{Name: "vectors", Data: lines.Bytes()})
+	compare(t, file, archive)
+}
+
+// compare compares an archive with the golden file, or writes that with -update.
+func compare(t *testing.T, file string, archive *txtar.Archive) {
+	t.Helper()
 	got := txtar.Format(archive)
 	if *update {
 		if err := os.WriteFile(file, got, 0o644); err != nil {
@@ -45,7 +71,7 @@ func Golden(t *testing.T, file string, requests []*Request, out session.Session)
 		t.Fatalf("read the golden file (-update makes it): %v", err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("the loop differs from %s (-update accepts it):\n%s", file, diff)
+		t.Errorf("it differs from %s (-update accepts it):\n%s", file, diff)
 	}
 }
 

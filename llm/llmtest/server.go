@@ -1,6 +1,6 @@
 // Package llmtest helps to test models: a [Server] that speaks both wire protocols over
 // real HTTP, with the quirks of real gateways, and the rules that drivers keep:
-// [TestModel] for every one, [TestHTTP] for those with a server.
+// [TestModel] for every one, [TestHTTP] for those with a server, and [TestEmbedder].
 package llmtest
 
 import (
@@ -35,6 +35,8 @@ type Quirks struct {
 	AlwaysWhole  bool // no stream, though one is asked for
 	SaysStop     bool // finish_reason is stop even where tools are called
 	CutAfter     int  // the connection breaks after so many bytes of the body, if not 0
+	Base64       bool // vectors as their bytes, though numbers were asked for
+	Reversed     bool // the vectors of the last texts first
 }
 
 // Server is a fake of a model's server. Close comes with the test's end.
@@ -46,6 +48,7 @@ type Server struct {
 	mu     sync.Mutex
 	quirks Quirks
 	got    []*Request
+	faults []Fault
 }
 
 // SetQuirks makes the server differ from now on.
@@ -97,11 +100,13 @@ type Request struct {
 	Header http.Header
 	Body   []byte
 
-	Anthropic bool // the protocol
-	Model     string
-	Stream    bool
-	Messages  []Message
-	Tools     []string
+	Anthropic  bool // the protocol
+	Embeddings bool // what is asked for; the rest is Texts then
+	Model      string
+	Stream     bool
+	Messages   []Message
+	Tools      []string
+	Texts      []string // to be embedded
 }
 
 // Message is one of a request's, as far as a script may want to look at it.
@@ -113,14 +118,18 @@ type Message struct {
 	Parts   int
 }
 
-// ServeHTTP answers both protocols, by path.
+// ServeHTTP answers both protocols, and requests for embeddings, by path.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
 	}
-	req := &Request{Path: r.URL.RequestURI(), Header: r.Header, Body: body, Anthropic: strings.HasSuffix(r.URL.Path, "/messages")}
+	req := &Request{Path: r.URL.RequestURI(), Header: r.Header, Body: body, Anthropic: strings.HasSuffix(r.URL.Path, "/messages"), Embeddings: strings.HasSuffix(r.URL.Path, "/embeddings")}
 	out := &output{w: w, quirks: s.note(req), req: req}
+	if req.Embeddings {
+		s.embed(r.Context(), out)
+		return
+	}
 	if problem := req.read(); problem != "" {
 		out.fail(&llm.Error{Status: http.StatusBadRequest, Code: "invalid_request_error", Message: problem})
 		return

@@ -19,3 +19,12 @@ func ExampleOpen() {
 	// openai:llama3 <nil>
 	// true authentication
 }
+
+func ExampleOpenEmbedder() {
+	local, err := openai.OpenEmbedder("nomic-embed-text", &openai.EmbedOptions{
+		Options:    openai.Options{BaseURL: "http://localhost:11434/v1"},
+		Dimensions: 256,
+	})
+	fmt.Println(local, err)
+	// Output: openai:nomic-embed-text?dimensions=256 <nil>
+}
