@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openrath-go/rath/internal/sqlitedb"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
 )
@@ -94,7 +95,7 @@ type bareRow struct {
 }
 
 func openBare(b *testing.B) *bare {
-	db, err := connect(filepath.Join(b.TempDir(), "bare.db"), "mode=rwc", writerPragmas)
+	db, err := sqlitedb.Connect(filepath.Join(b.TempDir(), "bare.db"), "mode=rwc", sqlitedb.WriterPragmas)
 	if err != nil {
 		b.Fatal(err)
 	}

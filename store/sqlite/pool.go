@@ -4,10 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
-	"math/rand/v2"
 	"sync"
-	"time"
+
+	"github.com/openrath-go/rath/internal/sqlitedb"
 )
 
 // pool is the connections that read. There is no limit to their number: who reads
@@ -28,7 +27,7 @@ func newPool(db *sql.DB) *pool {
 }
 
 func (p *pool) query(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
-	err = untilFree(ctx, func() error {
+	err = sqlitedb.UntilFree(ctx, func() error {
 		s, err := p.prepared(ctx, query)
 		switch {
 		case err != nil:
@@ -64,25 +63,4 @@ func (p *pool) close() error {
 		errs = append(errs, s.Close())
 	}
 	return errors.Join(append(errs, p.db.Close())...)
-}
-
-// untilFree tries until no other process is in the way, or ctx ends.
-func untilFree(ctx context.Context, try func() error) error {
-	for n := 0; ; n++ {
-		err := try()
-		if !busy(err) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w", errLocked, context.Cause(ctx))
-		case <-time.After(delay(n)):
-		}
-	}
-}
-
-// delay is short at first and never long: who has the lock keeps it for milliseconds.
-func delay(n int) time.Duration {
-	d := min(50*time.Microsecond<<min(n, 10), time.Millisecond)
-	return d/2 + rand.N(d)
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openrath-go/rath/internal/sqlitedb"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
 )
@@ -217,7 +218,7 @@ func (a acknowledged) check(t testing.TB, path string) {
 
 func integrity(t testing.TB, path string) {
 	t.Helper()
-	db, err := connect(path, "mode=rw", readerPragmas)
+	db, err := sqlitedb.Connect(path, "mode=rw", sqlitedb.ReaderPragmas)
 	if err != nil {
 		t.Fatal(err)
 	}

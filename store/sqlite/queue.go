@@ -3,39 +3,24 @@ package sqlite
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/openrath-go/rath/internal/sqlitedb"
 	"github.com/openrath-go/rath/store"
 )
 
 // job is something to write.
 type job struct {
-	op    string // for errors: "append to run"
-	on    any    // the id
-	size  int64  // about, in bytes
-	lazy  bool   // it may wait for a transaction that others need
-	do    func(*writer) error
-	done  chan error // has room for the answer
-	state atomic.Int32
+	op   string // for errors: "append to run"
+	on   any    // the id
+	size int64  // about, in bytes
+	lazy bool   // it may wait for a transaction that others need
+	do   func(*writer) error
+	done chan error // has room for the answer
+	turn sqlitedb.Turn
 }
-
-// The states of a job.
-const (
-	waiting int32 = iota
-	begun
-	withdrawn
-)
-
-// begin takes the job up, for the first time or again, unless it was withdrawn.
-func (j *job) begin() bool {
-	return j.state.CompareAndSwap(waiting, begun) || j.state.Load() == begun
-}
-
-// withdraw reports whether the job will never be done.
-func (j *job) withdraw() bool { return j.state.CompareAndSwap(waiting, withdrawn) }
 
 // The limits of what waits: who comes then waits too.
 const (

@@ -1,19 +1,17 @@
 package sqlite
 
 import (
-	"context"
-	"database/sql"
-	"fmt"
-
+	"github.com/openrath-go/rath/internal/sqlitedb"
 	"github.com/openrath-go/rath/store"
 )
 
-// migrations lead from each version of the schema to the next. They are never edited:
+// schema leads from each version of the file to the next. Its migrations are never edited:
 // what changes is appended.
-var migrations = []string{schema1}
-
-// application marks the file as ours: "rath".
-const application = 0x72617468
+var schema = sqlitedb.Schema{
+	Application: 0x72617468, // "rath"
+	Newer:       store.ErrNewer,
+	Migrations:  []string{schema1},
+}
 
 // Digests are cut to 16 bytes where they serve to find a row: what is found is held
 // against the whole digest when it is read.
@@ -112,62 +110,3 @@ CREATE TABLE interrupts (
 CREATE TABLE collections (count INTEGER NOT NULL) STRICT;
 INSERT INTO collections VALUES (0);
 `
-
-// migrate brings the file up to date. It looks again once it has the file for itself:
-// another process may have done it meanwhile.
-func migrate(ctx context.Context, c *sql.Conn) (err error) {
-	if v, err := version(ctx, c); err != nil || v == len(migrations) {
-		return err
-	}
-	if _, err := c.ExecContext(ctx, "PRAGMA journal_mode = WAL"); err != nil {
-		return err
-	}
-	if _, err := c.ExecContext(ctx, "BEGIN EXCLUSIVE"); err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_, _ = c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
-		}
-	}()
-	v, err := version(ctx, c)
-	if err != nil {
-		return err
-	}
-	for _, m := range migrations[v:] {
-		if _, err := c.ExecContext(ctx, m); err != nil {
-			return fmt.Errorf("bring the store from version %d to %d: %w", v, len(migrations), err)
-		}
-	}
-	_, err = c.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT", application, len(migrations)))
-	return err
-}
-
-type querier interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-// version reads the schema's version and refuses what is not ours.
-func version(ctx context.Context, q querier) (v int, err error) {
-	var app, tables int
-	const query = "SELECT a.application_id, v.user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id a, pragma_user_version v"
-	if err := q.QueryRowContext(ctx, query).Scan(&app, &v, &tables); err != nil {
-		return 0, err
-	}
-	switch {
-	case app != application && (app != 0 || v != 0 || tables != 0):
-		return 0, errForeign
-	case v > len(migrations):
-		return 0, fmt.Errorf("%w: its version is %d, this program knows %d", store.ErrNewer, v, len(migrations))
-	}
-	return v, nil
-}
-
-// checkVersion is for those who may not migrate.
-func checkVersion(ctx context.Context, q querier) error {
-	v, err := version(ctx, q)
-	if err == nil && v < len(migrations) {
-		return errOlder
-	}
-	return err
-}

@@ -11,16 +11,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	driver "modernc.org/sqlite"
-
+	"github.com/openrath-go/rath/internal/sqlitedb"
 	"github.com/openrath-go/rath/store"
 )
 
@@ -59,7 +56,7 @@ func Open(ctx context.Context, path string, o *Options) (store.Store, error) {
 	}
 	path, err := filepath.Abs(path)
 	if err == nil {
-		err = prepare(path, o.ReadOnly)
+		err = sqlitedb.Prepare(path, o.ReadOnly)
 	}
 	if err != nil {
 		return nil, explain(path, err)
@@ -74,29 +71,6 @@ func Open(ctx context.Context, path string, o *Options) (store.Store, error) {
 	return d, nil
 }
 
-// prepare makes the file. It never opens one that is there already: closing it would
-// take away the locks that this process may have on it (POSIX).
-func prepare(path string, readOnly bool) error {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		return errNoFile
-	}
-	if err == nil || readOnly || !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil // another process was quicker
-	}
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
-
 func (d *database) open(ctx context.Context, readOnly bool) (err error) {
 	d.close = sync.OnceValue(d.shut)
 	if readOnly {
@@ -105,7 +79,7 @@ func (d *database) open(ctx context.Context, readOnly bool) (err error) {
 	if d.writer, err = openWriter(ctx, d); err != nil {
 		return err
 	}
-	readers, err := connect(d.path, "mode=rw", readerPragmas)
+	readers, err := sqlitedb.Connect(d.path, "mode=rw", sqlitedb.ReaderPragmas)
 	if err != nil {
 		return errors.Join(err, d.writer.close())
 	}
@@ -118,43 +92,20 @@ func (d *database) open(ctx context.Context, readOnly bool) (err error) {
 func (d *database) openReadOnly(ctx context.Context) error {
 	var errs []error
 	for _, mode := range []string{"mode=ro", "mode=ro&immutable=1"} {
-		readers, err := connect(d.path, mode, readerPragmas)
+		readers, err := sqlitedb.Connect(d.path, mode, sqlitedb.ReaderPragmas)
 		if err != nil {
 			return err
 		}
-		if err = untilFree(ctx, func() error { return checkVersion(ctx, readers) }); err == nil {
+		if err = sqlitedb.UntilFree(ctx, func() error { return schema.Check(ctx, readers) }); err == nil {
 			d.readers = newPool(readers)
 			return nil
 		}
 		errs = append(errs, err, readers.Close())
-		if wal, _ := os.Stat(d.path + "-wal"); !unwritable(err) || wal != nil && wal.Size() > 0 {
+		if wal, _ := os.Stat(d.path + "-wal"); !sqlitedb.Unwritable(err) || wal != nil && wal.Size() > 0 {
 			break // what is in the log would not be seen
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// Pragmas of a connection. Reads wait in SQLite for a file that is locked for a moment,
-// the writer waits by itself and so sees when it is to stop.
-var (
-	readerPragmas = url.Values{"_busy_timeout": {"10000"}, "_pragma": {"query_only(1)"}}
-	writerPragmas = url.Values{
-		"_busy_timeout": {"0"}, "_foreign_keys": {"1"}, "_synchronous": {"FULL"},
-		"_pragma": {"cache_size(-16000)", "journal_size_limit(67108864)"},
-	}
-)
-
-func connect(path, mode string, pragmas url.Values) (*sql.DB, error) {
-	path = filepath.ToSlash(path)
-	if path[0] != '/' {
-		path = "/" + path // of a Windows drive
-	}
-	u := url.URL{Scheme: "file", Path: path, RawQuery: mode + "&_error_rc=1&" + pragmas.Encode()}
-	c, err := driver.NewConnector(u.String())
-	if err != nil {
-		return nil, err
-	}
-	return sql.OpenDB(c), nil
 }
 
 // Close writes what has queued up and closes the file.
@@ -183,7 +134,7 @@ func (d *database) do(ctx context.Context, op string, on any, size int, do func(
 	case err := <-j.done:
 		return err
 	case <-ctx.Done():
-		if j.withdraw() {
+		if j.turn.Withdraw() {
 			return d.failed(op, on, context.Cause(ctx))
 		}
 		return <-j.done

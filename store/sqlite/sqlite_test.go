@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openrath-go/rath/internal/sqlitedb"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
 	"github.com/openrath-go/rath/store/storetest"
@@ -68,7 +69,7 @@ func TestFilesAreTheUsersOwn(t *testing.T) {
 // alter runs SQL on a store's file, as another program could.
 func alter(t testing.TB, path, statements string) {
 	t.Helper()
-	db, err := connect(path, "mode=rwc", writerPragmas)
+	db, err := sqlitedb.Connect(path, "mode=rwc", sqlitedb.WriterPragmas)
 	if err == nil {
 		_, err = db.ExecContext(t.Context(), statements)
 		err = errors.Join(err, db.Close())
@@ -95,17 +96,17 @@ func TestOpenRefuses(t *testing.T) {
 		want    error
 		text    string
 	}{
-		"a newer store": {sql(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 99; CREATE TABLE x (y)", application)), nil, store.ErrNewer, "version is 99, this program knows 1"},
+		"a newer store": {sql(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 99; CREATE TABLE x (y)", schema.Application)), nil, store.ErrNewer, "version is 99, this program knows 1"},
 		"text":          {write(strings.Repeat("this is no database\n", 500)), nil, store.ErrDamaged, "is damaged, or no store at all"},
 		"a folder": {func(t *testing.T, path string) {
 			if err := os.Mkdir(path, 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}, nil, errNoFile, "no regular file"},
-		"another program's":         {sql("CREATE TABLE x (y)"), nil, errForeign, "another program"},
-		"another program's version": {sql("PRAGMA user_version = 1"), nil, errForeign, "another program"},
+		}, nil, sqlitedb.ErrNoFile, "no regular file"},
+		"another program's":         {sql("CREATE TABLE x (y)"), nil, sqlitedb.ErrForeign, "another program"},
+		"another program's version": {sql("PRAGMA user_version = 1"), nil, sqlitedb.ErrForeign, "another program"},
 		"reading what is not there": {func(*testing.T, string) {}, &Options{ReadOnly: true}, fs.ErrNotExist, ""},
-		"reading an older store":    {write(""), &Options{ReadOnly: true}, errOlder, "older version"},
+		"reading an older store":    {write(""), &Options{ReadOnly: true}, sqlitedb.ErrOlder, "older version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "rath.db")
@@ -298,7 +299,7 @@ func TestTwoStoresOnOneFile(t *testing.T) {
 // lock keeps others from writing until unlock.
 func lock(t *testing.T, path string) (unlock func()) {
 	t.Helper()
-	db, err := connect(path, "mode=rw", writerPragmas)
+	db, err := sqlitedb.Connect(path, "mode=rw", sqlitedb.WriterPragmas)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +361,7 @@ func TestCloseDoesNotWaitForEver(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := appended.Wait(t.Context()); !errors.Is(err, errLocked) {
+	if err := appended.Wait(t.Context()); !errors.Is(err, sqlitedb.ErrLocked) {
 		t.Errorf("a job that could not be done: %v", err)
 	}
 	if err := s.Close(); err != nil {

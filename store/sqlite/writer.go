@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/openrath-go/rath/internal/sqlitedb"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
 )
@@ -33,12 +34,12 @@ type writer struct {
 }
 
 func openWriter(ctx context.Context, d *database) (*writer, error) {
-	db, err := connect(d.path, "mode=rw", writerPragmas)
+	db, err := sqlitedb.Connect(d.path, "mode=rw", sqlitedb.WriterPragmas)
 	if err != nil {
 		return nil, err
 	}
 	w := &writer{store: d, queue: newQueue(), ended: make(chan struct{}), patience: patience, db: db, stmts: map[string]*sql.Stmt{}}
-	if err := untilFree(ctx, func() error { return w.connect(ctx) }); err != nil {
+	if err := sqlitedb.UntilFree(ctx, func() error { return w.connect(ctx) }); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	w.ctx, w.giveUp = context.WithCancelCause(context.Background())
@@ -51,7 +52,7 @@ func (w *writer) connect(ctx context.Context) (err error) {
 	if w.conn, err = w.db.Conn(ctx); err != nil {
 		return err
 	}
-	if err = migrate(ctx, w.conn); err != nil {
+	if err = schema.Migrate(ctx, w.conn); err != nil {
 		_ = w.conn.Close()
 	}
 	return err
@@ -95,7 +96,7 @@ func (w *writer) loop() {
 // transaction of its own, so that a bad one does not harm the others.
 func (w *writer) batch(jobs []*job) {
 	var errs []error
-	err := untilFree(w.ctx, func() (err error) {
+	err := sqlitedb.UntilFree(w.ctx, func() (err error) {
 		errs, err = w.try(jobs)
 		return err
 	})
@@ -126,11 +127,11 @@ func (w *writer) try(jobs []*job) (errs []error, err error) {
 	}
 	errs = make([]error, len(jobs))
 	for i, j := range jobs {
-		if !j.begin() {
+		if !j.turn.Begin() {
 			continue
 		}
 		w.wrote = false
-		if errs[i] = j.do(w); errs[i] != nil && (w.wrote || code(errs[i]) != 0) {
+		if errs[i] = j.do(w); errs[i] != nil && (w.wrote || sqlitedb.Native(errs[i]) != nil) {
 			w.rollback()
 			return nil, errs[i]
 		}
