@@ -34,7 +34,7 @@ type Part struct {
 	Text string // the text, or what the model let be seen of its reasoning
 	Name string // a file's name
 	MIME string // the media type of Data
-	URL  string // where an image or file is, when it is not in Data
+	URL  string // where an image or file is, when it is not in Data; where a text was taken from
 	Data string // raw bytes, not base64
 	// Extra is the provider's own JSON for this part (a thinking signature, say),
 	// kept to the byte because it must be sent back unchanged.

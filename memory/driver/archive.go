@@ -13,6 +13,7 @@ type Archive struct {
 	Len        int                `json:"len"` // chunks
 	Time       time.Time          `json:"time"`
 	Used       []URI              `json:"used,omitempty"` // notes that the session was told
+	State      State              `json:"state,omitempty"`
 	Transcript session.Transcript `json:"-"`
 }
 
@@ -21,13 +22,13 @@ type Job struct {
 	ID      int64
 	Owner   string // who works on it
 	Tries   int    // this one included
+	From    int    // as many of its chunks were archived with a job before
 	Archive Archive
 }
 
 // Committed is what became of a commit.
 type Committed struct {
 	Archive Archive `json:"archive"`
-	State   State   `json:"state"`
 	Notes   []Note  `json:"notes,omitempty"` // that were extracted, if it is done
 }
 
@@ -39,5 +40,6 @@ const (
 	Archived State = "archived" // and there is nothing to do: nobody extracts facts
 	Queued   State = "queued"
 	Done     State = "done"
-	Known    State = "known" // the same was committed before
+	Failed   State = "failed" // too often: it is tried again only by request
+	Known    State = "known"  // the same was committed before, and its facts extracted
 )

@@ -57,9 +57,16 @@ const (
 	//
 	// A note that is about something ends the notes of its folder that are about the same
 	// and say something else: they stay, and their Until is set to its Time. Its Replaces
-	// names the last of them.
+	// names the last of them. A note that comes with a Replaces ends the note there, too.
+	// But if one of them was said later, that one holds, and the new note ends at its time.
 	Merge
 )
+
+// Leveler is implemented by drivers whose server has texts of the levels of its own.
+type Leveler interface {
+	// Level returns a note or a folder at a level.
+	Level(ctx context.Context, uri URI, level Level) (string, error)
+}
 
 // Ingester is implemented by drivers whose server reads resources itself.
 type Ingester interface {
@@ -76,11 +83,13 @@ type Committer interface {
 // Archiver is implemented by drivers that keep transcripts, and what is still to be done
 // with them, as safely as notes.
 type Archiver interface {
-	// Archive keeps a transcript, and a job for it unless there was one already. It
-	// returns whether it was new. A chunk is kept once, whatever number of transcripts
-	// begin with it.
-	Archive(ctx context.Context, a Archive, job bool) (isNew bool, err error)
-	// Archives yields what is kept of a session, or of all if it is zero, without chunks.
+	// Archive keeps a transcript, and if job is set a job for it unless there was one; a
+	// job that has failed is queued again. It returns the archive's state: Archived without
+	// a job, Queued, or Known if the job was done before. A chunk is kept once, whatever
+	// number of transcripts begin with it.
+	Archive(ctx context.Context, a Archive, job bool) (State, error)
+	// Archives returns what is kept of a session, or of all if it is zero, the oldest
+	// first, with their states and without chunks.
 	Archives(ctx context.Context, id session.ID) ([]Archive, error)
 	// Transcript returns what was archived under a digest, or [ErrNotFound].
 	Transcript(ctx context.Context, digest session.Digest) (session.Transcript, error)
@@ -95,6 +104,8 @@ type Archiver interface {
 	Finish(ctx context.Context, j Job, notes []Note) error
 	// Fail puts a job back, to be tried later or, if it has no more tries, by request only.
 	Fail(ctx context.Context, j Job, why string) error
+	// Release puts a job back that was not tried, to be taken up at once.
+	Release(ctx context.Context, j Job) error
 	// Pending counts the jobs that are left, and those of them that have failed for good.
 	Pending(ctx context.Context) (jobs, failed int, err error)
 }
@@ -113,7 +124,8 @@ type Counter interface {
 }
 
 // Embedder turns texts into vectors of one dimension, texts and vectors in the same order.
-// It is safe for concurrent use. [github.com/openrath-go/rath/llm.Embedder] is the same.
+// It is safe for concurrent use. [github.com/openrath-go/rath/llm.Embedder] is the same; see
+// there for what it keeps to.
 type Embedder interface {
 	Embed(ctx context.Context, texts []string) ([][]float32, error)
 	// String names the model: vectors of models with different names are never compared.

@@ -30,6 +30,16 @@ type Note struct {
 	Replaces URI       `json:"replaces,omitempty"`
 }
 
+// Level is how much of a note is read.
+type Level string
+
+// The levels.
+const (
+	Abstract Level = "abstract" // a sentence or two
+	Overview Level = "overview" // headings and beginnings
+	Detail   Level = "detail"   // all of it
+)
+
 // MaxText is the longest text of a note, in bytes: 1 MiB.
 const MaxText = 1 << 20
 

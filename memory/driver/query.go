@@ -5,7 +5,7 @@ import "time"
 // Query asks for notes.
 type Query struct {
 	// Text is words in any order; "in quotes" they must follow each other, and a word
-	// with a star at its end begins others.
+	// with a star at its end begins others. No words: the newest notes.
 	Text  string   `json:"text"`
 	Under []URI    `json:"under,omitempty"` // only in these folders; none: anywhere
 	Limit int      `json:"limit"`
