@@ -6,6 +6,7 @@ import (
 
 	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/memory"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/tool"
 )
@@ -26,6 +27,13 @@ type Agent struct {
 	Params      llm.Params
 	Tools       tool.Set
 	MaxSteps    int // rounds of tool calls; 0: DefaultMaxSteps
+
+	// Memory is recalled before each Forward, as Recall says, and told to the model in front
+	// of the session. nil: there is none.
+	Memory *memory.Store
+	Recall memory.Injection
+	// CommitOnForward commits each session that comes to its end to Memory.
+	CommitOnForward bool
 
 	prompt atomic.Pointer[session.Session] // of Prompt, made on first use
 }
@@ -58,6 +66,9 @@ func (a *Agent) Forward(ctx context.Context, s session.Session) (session.Session
 	l.begin()
 	op, err := l.run(ctx)
 	out := l.session(err)
+	if err == nil {
+		op, err = "memory", l.commit(ctx, out)
+	}
 	err = fail(ctx, out.ID(), op, err)
 	l.end(out, err)
 	return out, err

@@ -49,5 +49,8 @@ func (a *Agent) Check() error {
 	if a.MaxSteps < 0 {
 		errs = append(errs, fmt.Errorf("MaxSteps is %d", a.MaxSteps))
 	}
+	if a.CommitOnForward && a.Memory == nil {
+		errs = append(errs, errors.New("CommitOnForward is set, and there is no Memory"))
+	}
 	return errors.Join(append(errs, a.Tools.Check())...)
 }

@@ -18,8 +18,8 @@ func Fingerprint(w Workflow) string {
 	walk(rootOf(w), nil, func(path []Child, cycle bool) bool {
 		w := path[len(path)-1].Workflow
 		fmt.Fprintf(h, "%q %T %q %v\n", pathOf(path), w, NameOf(w), cycle)
-		if a, ok := w.(*Agent); ok && !cycle {
-			a.fingerprint(h)
+		if f, ok := w.(interface{ fingerprint(hash.Hash) }); ok && !cycle {
+			f.fingerprint(h)
 		}
 		if p, ok := w.(*Parallel); ok && p.Share {
 			fmt.Fprintln(h, "share")
@@ -36,6 +36,10 @@ func (a *Agent) fingerprint(h hash.Hash) {
 	}
 	params, _ := effect.Encode(a.Params) // numbers and strings: it always encodes
 	fmt.Fprintf(h, "%q %q %s %d\n", a.Prompt, model, params, a.maxSteps())
+	if a.Memory != nil {
+		recall, _ := effect.Encode(a.Recall.Recall) // plain values
+		fmt.Fprintf(h, "%q %s %d %v\n", a.Memory, recall, a.Recall.Tokens, a.CommitOnForward)
+	}
 	for _, t := range a.Tools {
 		fmt.Fprintf(h, "%q %q %q %s %v\n", t.Name, t.Description, t.Schema, t.Class, t.Approval)
 	}

@@ -3,12 +3,12 @@ package flow
 import (
 	"context"
 	"errors"
-	"iter"
 	"slices"
 	"time"
 
 	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/memory"
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/tool"
@@ -27,6 +27,7 @@ type loop struct {
 	content session.Transcript // of the session being made
 	usage   session.Usage
 	marks   []session.Mark // of the workspace
+	told    []memory.URI   // of the agent's memory
 	prompt  session.Session
 }
 
@@ -42,6 +43,9 @@ func newLoop(ctx context.Context, a *Agent, s session.Session) *loop {
 // failed.
 func (l *loop) run(ctx context.Context) (op string, err error) {
 	l.interrupt(l.content.OpenCalls())
+	if err := l.recall(ctx); err != nil {
+		return "memory", err
+	}
 	for step := 0; ; step++ {
 		reply, err := l.ask(ctx)
 		if err != nil {
@@ -64,53 +68,16 @@ func (l *loop) run(ctx context.Context) (op string, err error) {
 	}
 }
 
-// asked is what a journal keeps of a model call: a failure of the model keeps its type.
-type asked struct {
-	Reply llm.Reply  `json:"reply"`
-	Error *llm.Error `json:"error,omitempty"`
-}
-
 // ask has the model reply and adds the reply, or what came of it, to the session.
 func (l *loop) ask(ctx context.Context) (llm.Reply, error) {
 	l.req.Messages = l.content
-	model := l.agent.Model
-	live := false
-	out, err := effect.Do(ctx, effect.Call{Kind: "model", Name: model.String(), Input: &l.req, Class: effect.ReadOnly},
-		func(ctx context.Context) (asked, error) {
-			live = true
-			reply, err := llm.Collect(l.watched(model.Stream(ctx, &l.req)))
-			var failed *llm.Error
-			if errors.As(err, &failed) && ctx.Err() == nil {
-				return asked{reply, failed}, nil
-			}
-			return asked{Reply: reply}, err
-		})
-	if !live && l.emit != nil { // the reply comes from a journal
-		for range l.watched(out.Reply.Deltas()) {
-		}
+	var show func(llm.Delta)
+	if l.emit != nil {
+		show = func(d llm.Delta) { l.emit(Delta{l.where(), d}) }
 	}
-	if err == nil && out.Error != nil {
-		err = out.Error
-	}
-	l.accept(out.Reply, err)
-	return out.Reply, err
-}
-
-// watched passes deltas on and shows them to the observer.
-func (l *loop) watched(deltas iter.Seq2[llm.Delta, error]) iter.Seq2[llm.Delta, error] {
-	if l.emit == nil {
-		return deltas
-	}
-	return func(yield func(llm.Delta, error) bool) {
-		for d, err := range deltas {
-			if err == nil {
-				l.emit(Delta{l.where(), d})
-			}
-			if !yield(d, err) {
-				return
-			}
-		}
-	}
+	reply, err := ask(ctx, l.agent.Model, &l.req, show)
+	l.accept(reply, err)
+	return reply, err
 }
 
 // accept adds a reply. Of a broken one it keeps the words and drops the calls, which
@@ -206,7 +173,7 @@ func (l *loop) draft(step session.Step) session.Session {
 
 // session makes the result: the one node that this Forward adds to the graph.
 func (l *loop) session(err error) session.Session {
-	step := session.Step{Usage: l.usage, Path: l.path, Run: l.runID, Marks: l.marks}
+	step := session.Step{Usage: l.usage, Path: l.path, Run: l.runID, Marks: l.marks, Extras: l.toldExtras()}
 	if l.prompt.Len() > 0 {
 		step.Parents = []session.Link{{Session: l.prompt, Role: session.RolePrompt}}
 	}

@@ -60,7 +60,7 @@ func title(w Workflow) string {
 	switch w := w.(type) {
 	case nil:
 		return "nil"
-	case *Agent:
+	case interface{ title() string }:
 		return w.title()
 	case done:
 		return "Done"
@@ -82,6 +82,9 @@ func (a *Agent) title() string {
 			names[i] = t.Name
 		}
 		text += fmt.Sprintf(", tools: %s", strings.Join(names, ", "))
+	}
+	if a.Memory != nil {
+		text += ", memory: " + a.Memory.String()
 	}
 	return text + ")"
 }

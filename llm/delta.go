@@ -20,6 +20,7 @@ type Delta struct {
 	ID    string         `json:"id,omitempty"`    // the server's name for the reply
 	Model string         `json:"model,omitempty"` // the model that really answered
 
+	Cached  bool     `json:"cached,omitempty"`  // the reply comes from a Cache, which cost nothing
 	Attempt *Attempt `json:"attempt,omitempty"` // an attempt that failed before this reply
 }
 

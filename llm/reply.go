@@ -17,6 +17,7 @@ type Reply struct {
 	ID       string        `json:"id,omitempty"`
 	Model    string        `json:"model,omitempty"`
 	Attempts []Attempt     `json:"attempts,omitempty"`
+	Cached   bool          `json:"cached,omitempty"` // it comes from a Cache; then Usage is zero
 }
 
 // Collect reads a stream to its end. With an error it returns what had come until
@@ -49,6 +50,7 @@ type collector struct {
 	id       string
 	model    string
 	attempts []Attempt
+	cached   bool
 	open     bool // the last part takes more text
 }
 
@@ -71,7 +73,7 @@ func (c *collector) add(d Delta) {
 	if d.Attempt != nil {
 		c.attempts = append(c.attempts, *d.Attempt)
 	}
-	c.stop = either(d.Stop, c.stop)
+	c.stop, c.cached = either(d.Stop, c.stop), c.cached || d.Cached
 	c.id, c.model = either(c.id, d.ID), either(c.model, d.Model)
 }
 
@@ -134,9 +136,12 @@ func (c *collector) reply() Reply {
 		usage = *c.usage
 	}
 	usage.Calls = 1
+	if c.cached {
+		usage = session.Usage{}
+	}
 	return Reply{
 		Chunk: session.Assistant(c.parts, c.calls...),
-		Stop:  c.stop, Usage: usage, ID: c.id, Model: c.model, Attempts: c.attempts,
+		Stop:  c.stop, Usage: usage, ID: c.id, Model: c.model, Attempts: c.attempts, Cached: c.cached,
 	}
 }
 
@@ -173,7 +178,7 @@ func (r Reply) Deltas() iter.Seq2[Delta, error] {
 			}
 			i++
 		}
-		last := Delta{Stop: r.Stop, ID: r.ID, Model: r.Model}
+		last := Delta{Stop: r.Stop, ID: r.ID, Model: r.Model, Cached: r.Cached}
 		if r.Usage.Unreported == 0 {
 			last.Usage = &r.Usage
 		}
