@@ -66,15 +66,21 @@ func (d *deriver) toolsUsed() (uses []ToolUse) {
 		if !d.inAnswer[c.Session] {
 			continue
 		}
-		i := slices.IndexFunc(uses, func(u ToolUse) bool { return u.Tool == c.Tool })
-		if i < 0 {
-			i = len(uses)
-			uses = append(uses, ToolUse{Tool: c.Tool})
-		}
-		uses[i].Calls++
-		if c.Outcome != session.OK {
-			uses[i].Failed++
-		}
+		uses = use(uses, c.Tool, c.Outcome == session.OK)
+	}
+	return uses
+}
+
+// use counts one more use, of which it is known whether it ended well.
+func use(uses []ToolUse, name string, ok bool) []ToolUse {
+	i := slices.IndexFunc(uses, func(u ToolUse) bool { return u.Tool == name })
+	if i < 0 {
+		i = len(uses)
+		uses = append(uses, ToolUse{Tool: name})
+	}
+	uses[i].Calls++
+	if !ok {
+		uses[i].Failed++
 	}
 	return uses
 }

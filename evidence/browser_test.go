@@ -30,7 +30,7 @@ func TestBrowser(t *testing.T) {
 		dom, log := dump(t, browser, file)
 		for _, want := range map[string][]string{
 			"story":   {"Which agent?", "Release 4.2 is ready", "gamble", "not on a Friday", "no such host: releases.invalid", "[redacted sha256:", "1 call of unknown price", "Is the chain intact?", "</svg>"},
-			"fixture": {"Settled by people", "needs_review", "␛[31m[U+202E]gnp.exe", "</html>"},
+			"fixture": {"Settled by people", "needs_review", "␛[31m[U+202E]gnp.exe", "0.03252", "local:notes", "memory://resources/bills.md/0001", "</html>"},
 		}[name] {
 			if !strings.Contains(dom, want) {
 				t.Errorf("%s: the page does not show %q", name, want)

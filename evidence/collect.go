@@ -82,7 +82,7 @@ func (d *Dossier) conclude() error {
 	if d.Records, err = readRecords(raw); err != nil {
 		return err
 	}
-	d.Findings, err = derive(d.Subject, &d.Records)
+	d.Findings, err = derive(d.Version, d.Subject, &d.Records)
 	return err
 }
 

@@ -22,6 +22,7 @@ const (
 // deriver makes findings of records.
 type deriver struct {
 	*index
+	version  int
 	out      Findings
 	subject  Subject
 	answer   session.ID                    // the session of the answer
@@ -29,17 +30,20 @@ type deriver struct {
 	inAnswer map[session.ID]bool           // the session of the answer and its ancestors
 	made     map[[2]string][]*session.Head // by run and workflow
 	asked    map[place]string              // the keys of the questions about calls
+	scopes   map[string]scope              // of the run at hand, by path
+	failed   map[*store.Effect]string      // what memories say that they could not do
 }
 
-// derive makes the findings. They depend on the records alone.
-func derive(subject Subject, r *Records) (Findings, error) {
+// derive makes the findings of a version. They depend on the records alone.
+func derive(version int, subject Subject, r *Records) (Findings, error) {
 	x, err := newIndex(r)
 	if err != nil {
 		return Findings{}, err
 	}
 	d := &deriver{
-		index: x, subject: subject, own: map[session.ID][]int{}, inAnswer: map[session.ID]bool{},
+		index: x, version: version, subject: subject, own: map[session.ID][]int{}, inAnswer: map[session.ID]bool{},
 		made: map[[2]string][]*session.Head{}, asked: map[place]string{},
+		scopes: map[string]scope{}, failed: map[*store.Effect]string{},
 	}
 	for i := range r.Runs {
 		if err := d.run(&r.Runs[i]); err != nil {
@@ -173,13 +177,16 @@ func (d *deriver) removed(h *session.Head, from session.ID, added []session.Dige
 // effectsOfRuns sorts the effects by their kinds.
 func (d *deriver) effectsOfRuns() {
 	for _, r := range d.Runs {
+		clear(d.scopes)
 		for _, e := range d.effects[r.ID] {
 			switch e.Kind {
 			case kindModel:
 				d.model(r.ID, e)
 			case kindMemory:
-				d.out.Memory = append(d.out.Memory, plainEffect(r.ID, e))
-			case kindTool, kindApproval, kindInterrupt, kindSession: // with the calls and questions; identities are the sessions'
+				d.memory(r.ID, e)
+			case kindTool, kindSession: // calls stand with those of the transcripts; identities are the sessions'
+				d.enter(r.ID, e)
+			case kindApproval, kindInterrupt: // with the questions
 			default:
 				d.out.Other = append(d.out.Other, plainEffect(r.ID, e))
 			}

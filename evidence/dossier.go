@@ -8,9 +8,16 @@ import (
 	"github.com/openrath-go/rath/store"
 )
 
-// Version is that of the dossiers which this package makes and reads: of their form, and
-// of how findings follow from records.
-const Version = 2
+// Version is that of the dossiers which this package makes: of their form, and of how
+// findings follow from records. It reads and verifies older ones as they were made, back
+// to version 2.
+const Version = 3
+
+// The versions in which something changed.
+const (
+	versionFirst  = 2
+	versionMemory = 3 // findings tell what operations on a memory gave
+)
 
 // Dossier is everything that a store knows of a run or a session. [Collect] makes one.
 // It is plain data, the JSON of [Dossier.WriteJSON] but for the seal; who changes it makes

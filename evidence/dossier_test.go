@@ -76,6 +76,24 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestOlder verifies files of version 2, as the program that made them wrote them.
+func TestOlder(t *testing.T) {
+	for format := range formats {
+		data, err := os.ReadFile(filepath.Join("testdata", "version2", "dossier."+format))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := evidence.Verify(data)
+		if err != nil || !r.Page || r.Events.Verified == 0 {
+			t.Errorf("%s: %+v, %v", format, r, err)
+		}
+		changed := bytes.Replace(data, []byte("the disk is full"), []byte("the disk was full"), 1)
+		if _, err := evidence.Verify(changed); err == nil || bytes.Equal(data, changed) {
+			t.Errorf("%s: a change is not found: %v", format, err)
+		}
+	}
+}
+
 // told is a dossier in short.
 func told(d *evidence.Dossier) (lines []string) {
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
@@ -100,6 +118,12 @@ func told(d *evidence.Dossier) (lines []string) {
 	}
 	for _, m := range f.Memory {
 		add("memory %s %s", m.Name, m.Class)
+		if m.Store != "" {
+			add("  on %.40q, %d hits, %d notes, session %v, in a call %v: %s", m.On, len(m.Hits), len(m.Notes), !m.Session.IsZero(), m.Call > 0, m.Error)
+		}
+		for _, h := range m.Hits {
+			add("  hit %s %q: %.4f, words %.2f, meaning %.2f, told %v", h.URI, h.Trust, h.Score, h.Words, h.Meaning, h.Told)
+		}
 	}
 	for _, r := range f.Rejected {
 		reason, _, _ := strings.Cut(r.Reason, ":")
@@ -200,8 +224,36 @@ func TestFixture(t *testing.T) {
 		"model for pay: stop, placed true, offered 1",
 		"model for other: , placed false, offered 0",
 		"model for pay: stop, placed true, offered 1",
+		"memory recall read_only",
+		"  on \"</script><img src=x onerror=alert(1)> ``\", 2 hits, 0 notes, session true, in a call false: ",
+		`  hit memory://user/memories/facts/0a1b2c3d "user": 0.0325, words 7.25, meaning 0.81, told true`,
+		`  hit memory://resources/bills.md/0001 "resource": 0.0164, words 3.00, meaning 0.00, told false`,
+		"memory write idempotent",
+		`  on "memory://user/memories/facts/1c2d3e4f", 0 hits, 1 notes, session true, in a call true: `,
+		"memory write idempotent",
+		`  on "memory://user/x", 0 hits, 1 notes, session true, in a call false: the disk is full`,
+		"memory recall read_only",
+		`  on "", 0 hits, 0 notes, session false, in a call false: `,
+		"memory read read_only",
+		`  on "memory://user", 0 hits, 0 notes, session false, in a call false: `,
+		"memory read read_only",
+		`  on "memory://user/memories/facts/1c2d3e4f", 0 hits, 1 notes, session false, in a call false: `,
+		"memory list read_only",
+		`  on "memory://user", 0 hits, 0 notes, session false, in a call false: `,
+		"memory remove mutating",
+		`  on "memory://user/y", 0 hits, 0 notes, session false, in a call false: `,
+		"memory move mutating",
+		`  on "memory://user/a", 0 hits, 0 notes, session false, in a call false: `,
+		"memory add idempotent",
+		`  on "bills.md", 0 hits, 0 notes, session false, in a call false: `,
+		"memory commit idempotent",
+		`  on "0198c0de-0000-7000-8000-000000000004", 0 hits, 1 notes, session false, in a call false: `,
+		"memory recall read_only",
+		"memory remove mutating",
+		`  on "memory://user/0198c0de-0000-7000-8000-00", 0 hits, 0 notes, session false, in a call false: `,
 		"memory note idempotent",
 		"rejected: expired review by : nobody answered in time",
+		"rejected: failed memory write by pay: the disk is full",
 		"rejected: failed memory note by : the disk is full",
 		"rejected: cancelled model openai:gpt-test by other: ",
 		"rejected: failed forward by other: call model",
@@ -214,7 +266,9 @@ func TestFixture(t *testing.T) {
 		"redacted named 1 times",
 		"redacted named 1 times",
 		"redacted named 1 times",
-		"redacted pattern 0 10 times",
+		"redacted named 1 times",
+		"redacted named 1 times",
+		"redacted pattern 0 16 times",
 		"redacted pattern 1 1 times",
 		"redacted pattern 2 1 times",
 	}
@@ -317,7 +371,18 @@ func TestForged(t *testing.T) {
 		{"a finding", func(d *evidence.Dossier) { d.Findings.Totals.All.Cost.Nano = 1 }, "findings.totals: it is not what follows"},
 		{"a finding left out", func(d *evidence.Dossier) { d.Findings.Rejected = nil }, "findings.rejected"},
 		{"the subject", func(d *evidence.Dossier) { d.Subject.Kind = "session" }, "findings."},
-		{"the version", func(d *evidence.Dossier) { d.Version++ }, "not a dossier: it has version 3"},
+		{"a hit's score", func(d *evidence.Dossier) { d.Findings.Memory[0].Hits[1].Score = 1 }, "findings.memory"},
+		{"what was told", func(d *evidence.Dossier) { d.Findings.Memory[0].Hits[1].Told = true }, "findings.memory"},
+		{"a hit left out", func(d *evidence.Dossier) { d.Findings.Memory[0].Hits = d.Findings.Memory[0].Hits[:1] }, "findings.memory"},
+		{"a hit's record", func(d *evidence.Dossier) {
+			for i := range d.Records.Contents {
+				c := &d.Records.Contents[i]
+				c.Value = bytes.Replace(c.Value, []byte("0.0325"), []byte("0.9325"), 1)
+			}
+		}, "the SHA-256 of what is there is"},
+		{"a version later", func(d *evidence.Dossier) { d.Version++ }, "not a dossier: it has version 4"},
+		{"a version before", func(d *evidence.Dossier) { d.Version-- }, "findings.memory: it is not what follows"},
+		{"no version", func(d *evidence.Dossier) { d.Version = 1 }, "not a dossier: it has version 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var forged evidence.Dossier
@@ -336,10 +401,10 @@ func TestForged(t *testing.T) {
 		})
 	}
 	for name, change := range map[string][2]string{
-		"an unknown member": {`"version": 2,`, `"version": 2, "verdict": "fine",`},
-		"a member twice":    {`"version": 2,`, `"version": 2, "version": 2,`},
+		"an unknown member": {`"version": 3,`, `"version": 3, "verdict": "fine",`},
+		"a member twice":    {`"version": 3,`, `"version": 3, "version": 3,`},
 		"another case":      {`"collected"`, `"Collected"`},
-		"not JSON":          {`"version": 2,`, `"version": 1;`},
+		"not JSON":          {`"version": 3,`, `"version": 1;`},
 	} {
 		data := reseal(bytes.Replace(write(t, d, "json"), []byte(change[0]), []byte(change[1]), 1))
 		if _, err := evidence.Verify(data); !errors.Is(err, evidence.ErrFormat) {

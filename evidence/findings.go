@@ -17,7 +17,7 @@ type Findings struct {
 	Models    []ModelCall  `json:"models,omitempty"`
 	Tools     []ToolCall   `json:"tools,omitempty"`
 	Questions []Question   `json:"questions,omitempty"`
-	Memory    []Effect     `json:"memory,omitempty"` // what was read there and written
+	Memory    []MemoryCall `json:"memory,omitempty"` // what was read there and written
 	Other     []Effect     `json:"other,omitempty"`  // effects of all other kinds
 	Rejected  []Rejection  `json:"rejected,omitempty"`
 	Removed   []Removal    `json:"removed,omitempty"`

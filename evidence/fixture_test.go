@@ -129,12 +129,14 @@ func (f *fixture) play() session.ID {
 	paid := session.ToolResult(session.Answer{CallID: "c/1", Tool: "transfer", Outcome: session.OK}, session.Text("paid"))
 	done := session.Assistant([]session.Part{session.Text("It is paid: " + hostile)})
 	draft := in.Transcript().Append(asked, paid)
-	out := f.restore(4, session.OpForward, "pay", run, draft.Append(done), []session.Session{in, prompt}, session.Usage{Calls: 2, Unreported: 1, Input: 900, Output: 40, Cost: session.Cost{Nano: 1_000_000, Unpriced: 1}})
+	out := f.restore(4, session.OpForward, "pay", run, draft.Append(done), []session.Session{in, prompt}, session.Usage{Calls: 2, Unreported: 1, Input: 900, Output: 40, Cost: session.Cost{Nano: 1_000_000, Unpriced: 1}}, session.Extra{Key: "memory.told", Value: "memory://user/memories/facts/0a1b2c3d"})
 	lost := f.restore(5, session.OpForward, "other", run, in.Transcript(), []session.Session{in}, session.Usage{}, session.Extra{Key: "loop.error", Value: "call model: " + hostile},
 		session.Extra{Key: "openrath.file", Value: `{"lines":{"0":{"unknown":"member of the file","credentials":["one","two"]}}}`})
 
 	f.event(store.EventCreated, store.Created{Run: f.run.ID, Name: f.run.Name, Program: "p1", Spec: json.RawMessage(`{"v":1}`), Input: in.ID(), Digest: in.Digest(), Source: idOf(9)})
 	f.wait(f.st.CreateRun(ctx, f.run, f.flush(in, prompt)))
+	f.event(store.EventNoted, store.Noted{Intent: store.Intent{Path: "pay", Kind: "session", Class: "read_only"}, Value: f.pack(object{"id": out.ID()})})
+	f.recall()
 	f.model("pay", prompt.Transcript(), in.Transcript(), asked, session.Usage{Calls: 1, Input: 500, Output: 20, Cost: session.Cost{Nano: 1_000_000}})
 	f.ask("pay/transfer:c%2F1", store.Interrupt{Run: f.run.ID, Key: "pay/transfer:c%2F1/c/1", Kind: "approval"}, object{
 		"key": "c/1", "kind": "approval", "message": "allow transfer?", "call": object{"id": "c/1", "tool": "transfer", "arguments": call.Arguments},
@@ -151,6 +153,7 @@ func (f *fixture) play() session.ID {
 		Intent: store.Intent{Path: "pay", Kind: "tool", Name: "refund", Class: "mutating", Input: f.pack(session.Call{ID: "c/0", Name: "refund", Arguments: "{}"})},
 		Value:  f.pack(object{"chunk": session.ToolResult(session.Answer{CallID: "c/0", Tool: "refund", Outcome: session.OK}, session.Text("refunded"))}), Settled: true,
 	})
+	f.memory(run)
 	m := f.intent("", "memory", "note", "idempotent", object{"text": "paid ACME"}, 0)
 	f.event(store.EventResult, store.Result{Effect: m, Error: "the disk is full", TookUS: 20})
 	g := f.intent("other", "model", "openai:gpt-test", "read_only", object{}, 0)
@@ -166,6 +169,50 @@ func (f *fixture) play() session.ID {
 	b.State = &end
 	f.wait(f.st.Append(ctx, f.run.Lease, b))
 	return f.run.ID
+}
+
+// operation keeps an effect as package memory does.
+func (f *fixture) operation(path, name, class string, in, out, failed any) {
+	value := object{"out": out}
+	if failed != nil {
+		value["error"] = failed
+	}
+	f.result(f.intent(path, "memory", name, class, object{"store": "local:notes", "in": in}, 0), value)
+}
+
+// recall keeps what the agent was told before it asked its model: one note of two.
+func (f *fixture) recall() {
+	f.operation("pay", "recall", "read_only", object{"text": hostile, "limit": 4, "now": f.now}, object{
+		"hits": array{
+			object{
+				"uri": "memory://user/memories/facts/0a1b2c3d", "about": "acme.iban", "trust": "user", "time": f.now.AddDate(0, -1, 0), "importance": 0.75,
+				"source": object{"session": idOf(7), "chunk": 3}, "snippet": "ACME's password=swordfish", "whole": true, "score": 0.03252247488101534, "words": 7.25, "meaning": 0.8125,
+			},
+			object{
+				"uri": "memory://resources/bills.md/0001", "title": "<b>Bills</b>", "context": "Bills > ACME", "trust": "resource", "time": f.now, "until": f.now.Add(time.Hour),
+				"meta": object{"sha256": "ab", "token": "opensesame"}, "source": object{"origin": "bills.md", "sha256": "ab"}, "snippet": hostile, "score": 0.016393, "words": 3,
+			},
+		},
+		"match": "hybrid", "notice": "2 vectors are still to be made <i>",
+	}, nil)
+}
+
+// memory keeps one operation of every kind, with what may go wrong.
+func (f *fixture) memory(run string) {
+	kept := object{"uri": "memory://user/memories/facts/1c2d3e4f", "text": "ACME was paid.\n" + hostile, "trust": "agent", "time": f.now, "replaces": "memory://user/memories/facts/0a1b2c3d"}
+	f.operation("pay/transfer:c%2F1/memory", "write", "idempotent", object{"mode": 1, "note": kept}, kept, nil)
+	f.operation("pay", "write", "idempotent", object{"mode": 0, "note": object{"uri": "memory://user/x", "text": "lost"}}, object{"uri": "", "text": ""},
+		object{"op": "write", "on": "memory://user/x", "store": "local:notes", "text": "the disk is full", "kinds": array{"somebody else has changed it meanwhile"}})
+	f.operation("", "recall", "read_only", object{"text": "", "limit": 4}, object{"hits": nil}, nil)
+	f.operation("", "read", "read_only", object{"uri": "memory://user", "level": "abstract"}, "- memory://user/memories/\n", nil)
+	f.operation("", "read", "read_only", "memory://user/memories/facts/1c2d3e4f", kept, nil)
+	f.operation("", "list", "read_only", "memory://user", array{object{"uri": "memory://user/memories", "notes": 2}}, nil)
+	f.operation("", "remove", "mutating", object{"uri": "memory://user/y", "recursive": true}, 3, nil)
+	f.operation("", "move", "mutating", object{"from": "memory://user/a", "to": "memory://user/b"}, object{}, nil)
+	f.operation("", "add", "idempotent", object{"name": "bills.md", "to": "memory://resources/bills.md"}, object{"uri": "memory://resources/bills.md", "files": 1, "notes": 2, "known": 0}, nil)
+	f.operation("", "commit", "idempotent", object{"session": idOf(4), "len": 4}, object{"archive": object{"session": idOf(4), "len": 4, "state": "done"}, "notes": array{kept}}, nil)
+	f.operation("", "recall", "read_only", object{"text": "odd"}, object{"hits": "many"}, nil)
+	f.intent("", "memory", "remove", "mutating", object{"store": "local:notes", "in": object{"uri": "memory://user/" + run}}, 0)
 }
 
 func (f *fixture) session(n int, op session.Op, path, run string, parents []session.Session, chunks ...session.Chunk) session.Session {

@@ -72,16 +72,25 @@ func (p htmlPage) With(e Effect) any {
 	}{e, p.page}
 }
 
+// WithMemory is an operation on a memory, and the page that it is on.
+func (p *page) WithMemory(m MemoryCall) any {
+	return struct {
+		MemoryCall
+		Page *page
+	}{m, p}
+}
+
 var htmlFuncs = template.FuncMap{
 	"clock": clock, "took": took, "tokens": tokens, "tokenDetails": tokenDetails, "count": count,
 	"visible": visible, "clip": clip, "pretty": pretty, "orDash": orDash, "describe": describe,
-	"cost": cost, "used": used, "digest": shortDigest,
+	"cost": cost, "used": used, "digest": shortDigest, "score": score, "trust": trust,
 	"effect": effectAnchor,
 	"image": func(p shownPart) template.URL {
 		return template.URL("data:" + p.MIME + ";base64," + base64.StdEncoding.EncodeToString([]byte(p.Data)))
 	},
 	"tone": tone,
 	"sub":  func(a, b int) int { return a - b },
+	"add":  func(a, b int) int { return a + b },
 	"is":   func(b *bool) bool { return b != nil && *b },
 	"has":  func(v any) bool { return !reflect.ValueOf(v).IsZero() },
 }
@@ -98,7 +107,7 @@ func tone(word any) string {
 		return "good"
 	case "failed", "denied", "reject", "rejected", "timed_out", "expired", "abort", "no_tool":
 		return "bad"
-	case "interrupted", "cancelled", "truncated", "needs_review", "waiting", "unused", "unknown":
+	case "interrupted", "cancelled", "truncated", "needs_review", "waiting", "unused", "unknown", "tool", "resource":
 		return "odd"
 	}
 	return "plain"

@@ -39,8 +39,8 @@ func readJSON(data []byte) (*Dossier, error) {
 	if err := json.Unmarshal(data, &version); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFormat, err)
 	}
-	if version.Version != Version {
-		return nil, fmt.Errorf("%w: it has version %d, and this program knows version %d", ErrFormat, version.Version, Version)
+	if version.Version < versionFirst || version.Version > Version {
+		return nil, fmt.Errorf("%w: it has version %d, and this program knows versions %d to %d", ErrFormat, version.Version, versionFirst, Version)
 	}
 	d := &Dossier{}
 	file := sealedDossier{Dossier: d}

@@ -132,6 +132,28 @@ func (p *page) RemovedChunks() (n int) {
 	return n
 }
 
+// MemoryUses counts the operations on memories that are told in detail.
+func (p *page) MemoryUses() (uses []ToolUse) {
+	for _, m := range p.Findings.Memory {
+		if m.Store != "" {
+			uses = use(uses, m.Name, m.Error == "" && !m.Open && !m.Cancelled)
+		}
+	}
+	return uses
+}
+
+// ToldNotes counts the notes that agents were told, as their sessions have it.
+func (p *page) ToldNotes() (n int) {
+	for _, h := range p.Records.Sessions {
+		for _, e := range h.Lineage.Extras {
+			if e.Key == extraTold {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // RedactedPlaces counts the places from which secrets were taken.
 func (p *page) RedactedPlaces() (n int) {
 	for _, r := range p.Redactions {
@@ -187,7 +209,10 @@ func (p *page) setAnchors() {
 	for _, q := range f.Questions {
 		p.anchors[effectAnchor(q.Run, q.Effect)] = true
 	}
-	for _, e := range slices.Concat(f.Memory, f.Other) {
+	for _, m := range f.Memory {
+		p.anchors[effectAnchor(m.Run, m.Effect.Effect)] = true
+	}
+	for _, e := range f.Other {
 		p.anchors[effectAnchor(e.Run, e.Effect)] = true
 	}
 }

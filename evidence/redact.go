@@ -263,7 +263,7 @@ func structural(name, s string) bool {
 		return err == nil
 	case "kind", "class", "state", "op", "role", "outcome", "verdict":
 		return word.MatchString(s)
-	case "time", "asked", "expires", "decided", "deadline":
+	case "time", "asked", "expires", "decided", "deadline", "created", "since", "until", "now":
 		_, err := time.Parse(time.RFC3339Nano, s)
 		return err == nil
 	}

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/openrath-go/rath/session"
@@ -46,17 +47,17 @@ func (d *deriver) rejected(r Rejection) { d.out.Rejected = append(d.out.Rejected
 func (d *deriver) rejectEffects() {
 	for _, r := range d.Runs {
 		for _, e := range d.effects[r.ID] {
-			why := WhyFailed
+			why, reason := WhyFailed, cmp.Or(e.Result.Error, d.failed[e])
 			switch {
 			case e.Kind == kindApproval, e.Kind == kindInterrupt: // they stand among the questions
 				continue
 			case e.Result.Cancelled && !e.Done:
 				why = WhyCancelled
-			case e.Result.Error == "":
+			case reason == "":
 				continue
 			}
 			d.rejected(Rejection{
-				Why: why, Reason: e.Result.Error, Run: r.ID, Path: e.Path, Effect: e.ID,
+				Why: why, Reason: reason, Run: r.ID, Path: e.Path, Effect: e.ID,
 				What: strings.TrimSpace(e.Kind + " " + e.Name),
 			})
 		}

@@ -2,8 +2,10 @@ package evidence
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -135,6 +137,12 @@ func tokenDetails(u session.Usage) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// score shows a number that others are compared with.
+func score(f float64) string { return strconv.FormatFloat(f, 'g', 4, 64) }
+
+// trust says who said a note.
+func trust(label string) string { return cmp.Or(label, "unknown") }
 
 func count(n int, noun string) string {
 	if n != 1 {

@@ -107,7 +107,7 @@ func (v *verifier) dossier(d *Dossier) {
 
 // checkFindings compares the findings with what follows from the records.
 func (d *Dossier) checkFindings() error {
-	want, err := derive(d.Subject, &d.Records)
+	want, err := derive(d.Version, d.Subject, &d.Records)
 	if err != nil {
 		return &Mismatch{"the records", err.Error()}
 	}

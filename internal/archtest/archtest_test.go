@@ -39,18 +39,27 @@ var may = map[string][]string{
 	"sandbox/registry":    {"sandbox", "sandbox/driver"},
 	"workspace":           {},
 
-	"tool":         {"llm", "session", "sandbox", "effect"},
-	"tool/builtin": {"tool", "sandbox", "session", "effect"},
+	"memory":            {"session", "effect", "memory/driver", "memory/resource"},
+	"memory/driver":     {"session"},
+	"memory/resource":   {"memory/driver", "session"},
+	"memory/memorytest": {"memory/driver", "session"},
+	"memory/local":      {"memory", "memory/driver", "session", "internal/sqlitedb"},
+	"memory/openviking": {"memory", "memory/driver", "session"},
+
+	"tool":            {"llm", "session", "sandbox", "effect"},
+	"tool/builtin":    {"tool", "sandbox", "session", "effect"},
+	"tool/memorytool": {"tool", "memory", "session", "effect"},
 
 	"flow":        {"tool", "llm", "memory", "session", "effect", "sandbox", "workspace"},
 	"run":         {"flow", "store", "effect", "session"},
 	"evidence":    {"graph", "store", "session"},
 	"store/jsonl": {"session", "sandbox"}, // sandbox for its portable types, as session has
 
-	"store/sqlite":    {"store", "session"},
+	"store/sqlite":    {"store", "session", "internal/sqlitedb"},
 	"store/storetest": {"store", "session"},
 
 	"internal/config":   {},
+	"internal/sqlitedb": {},
 	"internal/archtest": {},
 	"internal/cli":      {"*"},
 	"cmd/rath":          {"internal/cli"},
@@ -60,11 +69,13 @@ var may = map[string][]string{
 
 // sdks are who may import the libraries of one provider, and of the command line.
 var sdks = map[string]string{
-	"github.com/openai/":     "llm/openai",
-	"github.com/anthropics/": "llm/anthropic",
-	"github.com/spf13/":      "internal/cli",
-	"github.com/moby/":       "sandbox/docker",
-	"modernc.org/":           "store/sqlite",
+	"github.com/openai/":      "llm/openai",
+	"github.com/anthropics/":  "llm/anthropic",
+	"github.com/spf13/":       "internal/cli",
+	"github.com/moby/":        "sandbox/docker",
+	"modernc.org/":            "internal/sqlitedb",
+	"github.com/ledongthuc/":  "memory/resource",
+	"github.com/tetratelabs/": "memory/resource",
 }
 
 type pkg struct {

@@ -90,7 +90,7 @@ It needs no key: without a configured model the built-in offline one answers.`,
 	group(root, "runs", a.runCommand(), a.resumeCommand(), a.replayCommand(), a.rerunCommand(), a.psCommand(), a.runsCommand())
 	group(root, "sessions", a.lsCommand(), a.showCommand(), a.logCommand(), a.diffCommand(), a.forkCommand(), a.detachCommand(), a.mergeCommand(),
 		a.exportCommand(), a.verifyCommand(), a.importCommand(), a.gcCommand())
-	root.AddCommand(a.sandboxesCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), exitCodesTopic())
+	root.AddCommand(a.memoryCommand(), a.sandboxesCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), exitCodesTopic())
 	strict(root)
 	return root
 }

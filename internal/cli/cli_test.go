@@ -44,7 +44,7 @@ func TestScript(t *testing.T) {
 		Condition: works,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": code, "flip": flip, "sql": alter, "server": func(ts *testscript.TestScript, _ bool, args []string) { server(t, ts, args) },
-			"opensandbox": openSandboxServer,
+			"opensandbox": openSandboxServer, "openviking": openVikingServer,
 		},
 	})
 }

@@ -15,7 +15,7 @@ import (
 func openDocker(ctx context.Context, o opening, keep *keeping) (*sandbox.Sandbox, error) {
 	opts := &docker.Options{Image: o.name, Dir: o.Dir, Policy: o.Policy}
 	if o.Dir != "" {
-		opts.Hidden = hiddenFrom(o.Dir, o.config, o.home)
+		opts.Hidden = o.hidden(o.Dir)
 	}
 	if keep != nil {
 		opts.Name, opts.Persistent = keep.name+atHome(o.home), true
@@ -33,7 +33,7 @@ func atHome(home string) string { return "@" + homeMark(home) }
 func attachDocker(ctx context.Context, o opening, id string) (*sandbox.Sandbox, error) {
 	var hidden []string
 	if o.Dir != "" {
-		hidden = hiddenFrom(o.Dir, o.config, o.home)
+		hidden = o.hidden(o.Dir)
 	}
 	st, err := o.workspaces(ctx, o.Dir, excluded(o.Dir, hidden))
 	if err != nil {

@@ -38,6 +38,7 @@ func (a *app) doctor(ctx context.Context) error {
 	found := []finding{{"rath", "ok", version() + " " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH}}
 	found = append(found, a.examineHome()...)
 	found = append(found, a.examineStore(ctx)...)
+	found = append(found, a.examineMemories(ctx)...)
 	found = append(found, a.examineSandbox(ctx)...)
 	problems := 0
 	for _, f := range found {

@@ -28,6 +28,7 @@ type drive struct {
 	spec    spec
 	agent   *flow.Agent
 	sandbox *sandbox.Sandbox // nil: none
+	memory  bound            // its Store is nil: none
 	view    *view
 	who     deciding
 	runner  *run.Runner
@@ -40,10 +41,17 @@ func (a *app) newDrive(ctx context.Context, r *records, s spec, model llm.Model,
 		return nil, err
 	}
 	d := &drive{a: a, r: r, spec: s, view: a.newView()}
-	if d.agent, err = s.agent(model); err != nil {
-		return nil, err
+	if s.Memory != nil {
+		if d.memory, err = a.openMemory(ctx, s, model); err != nil {
+			return nil, err
+		}
+		s.Place.memory = d.memory.files()
 	}
-	if d.sandbox, err = s.open(ctx, c, r.home); err != nil {
+	if d.agent, err = s.agent(model, d.memory.Store); err == nil {
+		d.sandbox, err = s.open(ctx, c, r.home)
+	}
+	if err != nil {
+		d.close()
 		return nil, err
 	}
 	if d.sandbox != nil {
@@ -70,6 +78,9 @@ func (d *drive) place(_ context.Context, s session.Session) (session.Session, er
 func (d *drive) close() {
 	if d.sandbox != nil {
 		_ = d.sandbox.Close() // what it could not remove it has told the tools
+	}
+	if d.memory.Store != nil {
+		_ = d.memory.Close() // what it was told to keep is kept
 	}
 }
 
@@ -117,6 +128,7 @@ func (d *drive) run(ctx context.Context, id session.ID, start func(context.Conte
 	err = errors.Join(err, copied.bring(ctx))
 	e.err = err
 	d.view.finish(e)
+	d.settle(ctx)
 	if err != nil && d.a.asJSON {
 		return told{err}
 	}

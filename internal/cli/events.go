@@ -48,6 +48,10 @@ func jsonEvent(e flow.Event) any {
 			out.Change = &e.Change
 		}
 		return out
+	case flow.Told:
+		return memoryEvent{Type: "told", At: at, Hits: e.Hits, Notice: e.Notice}
+	case flow.Committed:
+		return memoryEvent{Type: "committed", At: at, Committed: &e.Committed}
 	case flow.End:
 		return event{Type: "end", At: at, Error: problemOf(e.Err)}
 	}

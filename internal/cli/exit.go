@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/memory"
 	"github.com/openrath-go/rath/run"
 	"github.com/openrath-go/rath/store"
 )
@@ -79,7 +80,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.As(err, new(*run.ReviewError)): // of a run that is not interrupted just now
 		return exitReview
-	case errors.As(err, &model) && model.Kind == llm.ErrAuth:
+	case errors.As(err, &model) && model.Kind == llm.ErrAuth, errors.Is(err, memory.ErrUnauthorized):
 		return exitAuth
 	}
 	return exitFailed

@@ -43,7 +43,7 @@ func openSandboxOptions(ctx context.Context, o opening) (*opensandbox.Options, e
 		StrictBind: isOn(os.Getenv("RATH_OPENSANDBOX_STRICT_WORKSPACE_BIND")),
 	}
 	if o.Dir != "" {
-		opts.Exclude = append(excluded(o.Dir, hiddenFrom(o.Dir, o.config, o.home)), ".openrath")
+		opts.Exclude = append(excluded(o.Dir, o.hidden(o.Dir)), ".openrath")
 	}
 	var err error
 	opts.Workspace, err = o.workspaces(ctx, o.Dir, opts.Exclude)

@@ -25,9 +25,10 @@ type place struct {
 	Uploaded  bool           `json:"uploaded,omitempty"` // Dir is, for it cannot be bound: the files go with the sandbox
 	Snapshots bool           `json:"snapshots,omitempty"`
 
-	optional bool    // snapshots are, as long as it is not settled
-	brought  bool    // the rules are those of a home that the working directory has brought
-	refusals []error // why it is at no stronger level, if it is to be at the strongest
+	optional bool     // snapshots are, as long as it is not settled
+	brought  bool     // the rules are those of a home that the working directory has brought
+	refusals []error  // why it is at no stronger level, if it is to be at the strongest
+	memory   []string // the files of the run's memory
 }
 
 // opening is what sandboxes are opened with.
@@ -65,7 +66,7 @@ func (p *place) open(ctx context.Context, url string, c *config.Config, home str
 
 func openLocal(ctx context.Context, o opening) (*sandbox.Sandbox, error) {
 	dir := cmp.Or(o.name, ".")
-	opts := &local.Options{Policy: o.Policy, Hidden: hiddenFrom(dir, o.config, o.home), Apart: within(resolved(dir), resolved(o.home))}
+	opts := &local.Options{Policy: o.Policy, Hidden: o.hidden(dir), Apart: within(resolved(dir), resolved(o.home))}
 	if o.Asked.Level == "" {
 		o.Asked = o.Policy
 	}
@@ -174,6 +175,17 @@ func homeNames() []string {
 	return names
 }
 
+// hidden are the files that the workspace must not reach: those and the run's memory.
+func (o opening) hidden(dir string) []string {
+	hidden, home := hiddenFrom(dir, o.config, o.home), resolved(o.home)
+	for _, file := range o.memory {
+		if file = resolved(file); !within(file, home) {
+			hidden = append(hidden, file)
+		}
+	}
+	return hidden
+}
+
 // excluded is what of the hidden is no part of a workspace's snapshots.
 func excluded(dir string, hidden []string) (names []string) {
 	for _, name := range hidden {
@@ -254,6 +266,7 @@ func (p *place) find(name string, r rules, home string) (url string, err error) 
 
 // announce says where the tools of a run work, and whether nothing keeps them there.
 func (d *drive) announce() {
+	d.announceMemory()
 	if d.sandbox == nil || d.spec.Place == nil {
 		return
 	}

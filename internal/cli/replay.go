@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/openrath-go/rath/memory"
 	"github.com/openrath-go/rath/run"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
@@ -53,7 +54,12 @@ func (a *app) replay(ctx context.Context, r *records, text string, o overrides) 
 	if err := o.apply(&s); err != nil {
 		return err
 	}
-	agent, err := s.agent(silent(s.Model))
+	var notes *memory.Store
+	if s.Memory != nil {
+		notes = silentMemory(s.Memory.Memory)
+		defer notes.Close()
+	}
+	agent, err := s.agent(silent(s.Model), notes)
 	if err != nil {
 		return err
 	}

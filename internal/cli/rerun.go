@@ -16,6 +16,7 @@ func (a *app) rerunCommand() *cobra.Command {
 	var who consent
 	var rules rules
 	var from int64
+	var memory string
 	cmd := &cobra.Command{
 		Use:   "rerun ID",
 		Short: "Begin a new run that takes over a part of another one's record",
@@ -31,7 +32,7 @@ The ID is that of a run, or of a session that a run has made. ` + idHelp,
 		Args:    cobra.ExactArgs(1),
 	}
 	drive := a.withRecords(changing, func(ctx context.Context, r *records, args []string) error {
-		return a.rerun(ctx, r, args[0], from, o, who, rules)
+		return a.rerun(ctx, r, args[0], from, o, who, rules, memory)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := rules.check(); err != nil {
@@ -44,11 +45,12 @@ The ID is that of a run, or of a session that a run has made. ` + idHelp,
 	rules.flags(cmd)
 	cmd.Flags().Lookup("isolation").DefValue = "" // it is the other run's
 	cmd.Flags().StringVar(&o.baseURL, "base-url", "", "address of the model's server")
+	cmd.Flags().StringVar(&memory, "memory", "", "another memory, as for rath run, or none")
 	cmd.Flags().Int64Var(&from, "from", 0, "the number of the first effect that is done anew")
 	return cmd
 }
 
-func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o overrides, who consent, rules rules) error {
+func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o overrides, who consent, rules rules, memory string) error {
 	stored, err := r.run(ctx, text)
 	if err != nil {
 		return err
@@ -76,6 +78,9 @@ func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o 
 		return err
 	}
 	if err := o.apply(&s); err != nil {
+		return err
+	}
+	if err := s.rechoose(a, memory); err != nil {
 		return err
 	}
 	model, err := chosen.open(replies(effects, from))

@@ -53,7 +53,7 @@ func (a *app) resume(ctx context.Context, r *records, text string, who consent, 
 		return err
 	}
 	s.Place = s.place()
-	if err := a.examineRules(s.Place); err != nil {
+	if err := errors.Join(a.examineRules(s.Place), a.examineMemory(s)); err != nil {
 		return err
 	}
 	effects, err := r.effects(ctx, stored.ID)

@@ -23,6 +23,7 @@ type runFlags struct {
 	timeout                                         time.Duration
 	rules                                           rules
 	snapshots                                       bool
+	memory                                          memoryFlags
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -70,6 +71,7 @@ that was interrupted or killed goes on with rath resume.`,
 	flags.DurationVar(&f.timeout, "timeout", 0, "end the run after this time (0: never)")
 	f.rules.flags(cmd)
 	flags.BoolVar(&f.snapshots, "snapshots", true, "keep the workspace's files as they are before and after each call that can change them")
+	f.memory.flags(cmd)
 	return cmd
 }
 
@@ -77,7 +79,7 @@ that was interrupted or killed goes on with rath resume.`,
 // often a variable that is not set.
 func (f runFlags) check(given func(flag string) bool) error {
 	for _, flag := range []struct{ name, value string }{
-		{"model", f.model}, {"base-url", f.baseURL}, {"sandbox", f.sandbox}, {"session", f.session},
+		{"model", f.model}, {"base-url", f.baseURL}, {"sandbox", f.sandbox}, {"session", f.session}, {"memory", f.memory.Memory},
 	} {
 		if given(flag.name) && flag.value == "" {
 			return fmt.Errorf("--%s is empty: leave it out, or give it a value", flag.name)
@@ -88,6 +90,9 @@ func (f runFlags) check(given func(flag string) bool) error {
 		return errors.New("--max-steps must be at least 1")
 	case f.timeout < 0:
 		return fmt.Errorf("--timeout %v is less than nothing", f.timeout)
+	}
+	if err := f.memory.check(); err != nil {
+		return err
 	}
 	return f.rules.check()
 }
@@ -145,7 +150,7 @@ func (a *app) message(ctx context.Context, args []string) (string, error) {
 	var parts []string
 	for _, arg := range args {
 		if arg == "-" {
-			text, err := a.stdin(ctx)
+			text, err := a.stdin(ctx, "message")
 			if err != nil {
 				return "", err
 			}
@@ -168,7 +173,7 @@ func (a *app) message(ctx context.Context, args []string) (string, error) {
 const fileInstead = "name a file of the workspace in the message: the agent can read it"
 
 // stdin reads stdin to its end, or to that of the run: a read cannot be asked to give up.
-func (a *app) stdin(ctx context.Context) (string, error) {
+func (a *app) stdin(ctx context.Context, what string) (string, error) {
 	var text strings.Builder
 	read := make(chan error, 1)
 	go func() {
@@ -178,11 +183,11 @@ func (a *app) stdin(ctx context.Context) (string, error) {
 	select {
 	case err := <-read:
 		if err != nil {
-			return "", fmt.Errorf("read the message from stdin: %w", err)
+			return "", fmt.Errorf("read the %s from stdin: %w", what, err)
 		}
 		return text.String(), nil
 	case <-ctx.Done():
-		return "", fmt.Errorf("interrupted: read the message from stdin: %w", ctx.Err())
+		return "", fmt.Errorf("interrupted: read the %s from stdin: %w", what, ctx.Err())
 	}
 }
 

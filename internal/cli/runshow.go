@@ -140,6 +140,9 @@ func resultText(x *store.Effect) string {
 	if x.Result.Error != "" {
 		return "error: " + x.Result.Error
 	}
+	if r, ok := rememberedBy(x); ok {
+		return r.gist()
+	}
 	var value struct {
 		Reply struct {
 			Chunk *session.Chunk `json:"chunk"`
@@ -201,6 +204,11 @@ func (a *app) printRun(d runDetails) error {
 		if e.Files != nil {
 			line("\neffect %d, %s:", e.ID, e.Name)
 			printFiles(line, *e.Files)
+		}
+	}
+	for _, e := range d.Effects {
+		if r, ok := rememberedBy(e.Effect); ok {
+			printRecalled(line, e.ID, r)
 		}
 	}
 	if d.Problem != "" {

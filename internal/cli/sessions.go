@@ -176,7 +176,11 @@ func printSession(w io.Writer, s found, total session.Usage, snapshot sandbox.Sn
 		line("run     %s", l.Run)
 	}
 	for _, e := range jsonl.Notes(l.Extras) {
-		if e.Key != session.MarkKey {
+		switch e.Key {
+		case session.MarkKey:
+		case toldKey:
+			line("told    %s", oneLine(e.Value, 300))
+		default:
 			line("note    %s: %s", e.Key, oneLine(e.Value, 300))
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/openrath-go/rath/flow"
 	"github.com/openrath-go/rath/internal/config"
 	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/memory"
 	"github.com/openrath-go/rath/run"
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/sandbox/local"
@@ -40,6 +41,7 @@ type spec struct {
 	Limits     sandbox.Limits `json:"limits,omitzero"` // where there is no place
 	MaxSteps   int            `json:"max_steps"`
 	Yes        bool           `json:"yes,omitempty"` // for hints: consent is given anew
+	Memory     *memorySpec    `json:"memory,omitempty"`
 }
 
 // spec makes the spec of the flags.
@@ -53,6 +55,9 @@ func (f runFlags) spec(a *app, chosen choice, home string) (s spec, err error) {
 		f.tools = "none" // all of them need one
 	}
 	if s.Tools, err = toolNames(f.tools); err != nil {
+		return s, err
+	}
+	if s.Memory, err = f.memory.choose(a); err != nil {
 		return s, err
 	}
 	s.System, err = textOrFile(f.system)
@@ -88,14 +93,16 @@ func toolNames(list string) ([]string, error) {
 	return names, err
 }
 
-// agent makes the agent.
-func (s spec) agent(model llm.Model) (*flow.Agent, error) {
+// agent makes the agent, with its memory if the spec has one.
+func (s spec) agent(model llm.Model, m *memory.Store) (*flow.Agent, error) {
 	a := &flow.Agent{Prompt: s.System, Model: model, Params: s.Params, MaxSteps: s.MaxSteps}
-	if len(s.Tools) == 0 {
-		return a, nil
-	}
 	var err error
-	a.Tools, err = chooseTools(strings.Join(s.Tools, ","))
+	if len(s.Tools) > 0 {
+		a.Tools, err = chooseTools(strings.Join(s.Tools, ","))
+	}
+	if s.Memory != nil {
+		s.Memory.bind(a, m)
+	}
 	return a, err
 }
 

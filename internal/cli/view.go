@@ -62,6 +62,10 @@ func (v *view) observe(e flow.Event) {
 			v.note("31", answer.Outcome.String(), answer.Tool+": "+oneLine(problemText(e.Chunk.Text()), 300))
 		}
 		v.files(e.Change)
+	case flow.Told:
+		v.told(e.Told)
+	case flow.Committed:
+		v.note("36", "memory", committedText(e.Committed))
 	}
 }
 

@@ -1,0 +1,7 @@
+// Package memory measures how well and how fast package memory/local finds notes, beside
+// a BM25 written for this bench alone and beside OpenRath's way of reading every file.
+// Its tests print tables; figures are in bench/RESULTS.md.
+//
+//	go test -v -count=1 -run Quality ./bench/memory -args -full
+//	go test -v -count=1 -run Speed ./bench/memory -args -full
+package memory
