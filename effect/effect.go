@@ -60,6 +60,10 @@ type Call struct {
 	// Instant says that nothing can come between the call and its result, as with the
 	// clock: a journal may leave the intent out.
 	Instant bool
+
+	// Counted says that every attempt counts, also one whose end is lost: the function runs
+	// only once the intent is kept, as that of a Mutating call.
+	Counted bool
 }
 
 // Journal records effects, or answers them from its records. It must be safe for

@@ -187,10 +187,10 @@ func (c *Compressor) Check() error {
 		errs = append(errs, missing("model"))
 	}
 	if c.Keep < 0 {
-		errs = append(errs, fmt.Errorf("Keep is %d", c.Keep))
+		errs = append(errs, fmt.Errorf("it is to keep %d turns", c.Keep))
 	}
 	if c.Window < 0 {
-		errs = append(errs, fmt.Errorf("Window is %d", c.Window))
+		errs = append(errs, fmt.Errorf("it has a window of %d tokens", c.Window))
 	}
 	return errors.Join(errs...)
 }

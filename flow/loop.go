@@ -100,6 +100,10 @@ func (l *loop) accept(reply llm.Reply, err error) {
 
 // dispatch runs the calls and adds their results.
 func (l *loop) dispatch(ctx context.Context, calls []session.Call) error {
+	if err := ledgerOf(ctx).admit(ctx, len(calls)); err != nil {
+		l.interrupt(calls)
+		return err
+	}
 	d := tool.Dispatch{Tools: l.agent.Tools, Owner: owner(ctx, l.id)}
 	if l.emit != nil {
 		d.Started = func(c session.Call) { l.emit(Call{l.where(), c}) }

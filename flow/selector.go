@@ -130,7 +130,7 @@ func (x *Selector) Check() error {
 		errs = append(errs, missing("model"))
 	}
 	if x.Window < 0 {
-		errs = append(errs, fmt.Errorf("Window is %d", x.Window))
+		errs = append(errs, fmt.Errorf("it has a window of %d tokens", x.Window))
 	}
 	return errors.Join(errs...)
 }

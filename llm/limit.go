@@ -46,7 +46,10 @@ func (l *Limit) Stream(ctx context.Context, req *Request) iter.Seq2[Delta, error
 }
 
 func (l *Limit) estimate(req *Request) int {
-	if l.Estimate != nil {
+	switch {
+	case l.Limiter.Tokens <= 0:
+		return 0 // nobody wants to know
+	case l.Estimate != nil:
 		return l.Estimate(req)
 	}
 	return EstimateTokens(req)

@@ -128,7 +128,7 @@ func (j *journal) intend(e *entry) (*landing, error) {
 		e.objects = objects
 		return nil, nil
 	}
-	lazy := j.lazy(e.call)
+	lazy := j.lazy(e.call) && !e.call.Counted
 	commit, err := j.append(store.EventIntent, e.intent, store.Batch{Objects: objects, Lazy: lazy})
 	if e.known == nil {
 		e.id = j.head.Seq

@@ -98,7 +98,7 @@ func eventKinds(t *testing.T, st store.Store, id session.ID) (kinds []string) {
 }
 
 func TestMain(m *testing.M) {
-	if crashHelper() || filesHelper() {
+	if crashHelper() || filesHelper() || budgetHelper() {
 		return
 	}
 	goleak.VerifyTestMain(m)

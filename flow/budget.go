@@ -1,0 +1,153 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openrath-go/rath/effect"
+	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/session"
+)
+
+// Budget is what the workflows below a context may spend, all of them together: every fork,
+// branch and child. What is zero has no limit.
+//
+// Before a call the budget sets aside what it may take: its messages, as estimated, and the
+// longest reply (MaxTokens of its parameters, else Reply). Calls for which nothing is left
+// wait for those under way, so branches cannot overshoot together: at most one call, alone, goes
+// beyond the limit. That holds as far as replies are no longer than what was set aside. A call
+// that was lost with its process counts as what was set aside for it; what is answered from a
+// record counts once.
+type Budget struct {
+	Tokens    int64         // of messages and replies
+	Cost      session.Cost  // in money; every model needs a price then
+	Calls     int64         // of models
+	ToolCalls int64         // of tools
+	Time      time.Duration // since WithBudget; the time for which a run is put down counts too
+
+	Reply  int         // tokens set aside for a reply whose length nothing limits; 0: 4096
+	Prices *llm.Prices // of models; needed for Cost
+	// OnExceeded makes the budget soft: it is called once, when a limit is reached, and the
+	// work goes on. It must be safe to call from any goroutine.
+	OnExceeded func(*BudgetError)
+}
+
+const defaultReply = 4096
+
+// ErrBudgetExceeded is wrapped by the error of a workflow that has spent its budget. The
+// session as far as it got comes with it.
+var ErrBudgetExceeded = errors.New("the budget is spent")
+
+// ErrNoPrice is wrapped where a budget of money meets a model whose price is not known: it
+// refuses to begin rather than to guess.
+var ErrNoPrice = errors.New("the price of the model is not known")
+
+// Spent is what was spent of a budget.
+type Spent struct {
+	Usage     session.Usage `json:"usage"`
+	ToolCalls int64         `json:"tool_calls"`
+	Lost      Aside         `json:"lost"` // what was set aside for calls that were lost
+}
+
+// Aside is what is set aside for a call.
+type Aside struct {
+	Tokens int64 `json:"tokens"`
+	Nano   int64 `json:"nano"` // billionths of a dollar; 0 without a budget of money
+}
+
+// BudgetError says which limit was reached.
+type BudgetError struct {
+	Limit string `json:"limit"` // "tokens", "cost", "calls", "tool calls", "time" or "price"
+	Of    string `json:"of"`    // the limit, or the model without a price
+	Spent Spent  `json:"spent"`
+}
+
+func (e *BudgetError) Error() string {
+	if e.Limit == limitPrice {
+		return fmt.Sprintf("%v: %s", ErrNoPrice, e.Of)
+	}
+	return fmt.Sprintf("%v: %s of %s", ErrBudgetExceeded, e.Limit, e.Of)
+}
+
+// Unwrap returns ErrBudgetExceeded or ErrNoPrice.
+func (e *BudgetError) Unwrap() error {
+	if e.Limit == limitPrice {
+		return ErrNoPrice
+	}
+	return ErrBudgetExceeded
+}
+
+// Hint says what to do about it.
+func (e *BudgetError) Hint() string {
+	if e.Limit == limitPrice {
+		return "add the model to the price table, or limit tokens instead of money"
+	}
+	return "allow more; what was done is kept, and the run can be continued from it"
+}
+
+// The names of the limits.
+const (
+	limitTokens    = "tokens"
+	limitCost      = "cost"
+	limitCalls     = "calls"
+	limitToolCalls = "tool calls"
+	limitTime      = "time"
+	limitPrice     = "price"
+)
+
+// WithBudget returns a context whose workflows share a budget. In a durable run that is
+// resumed it begins with what is on record of ctx's scope. Budgets may be nested: every one of
+// them holds.
+func WithBudget(ctx context.Context, b Budget) (context.Context, error) {
+	began, err := effect.Now(ctx)
+	if err != nil {
+		return ctx, err
+	}
+	l := &ledger{budget: b, outer: ledgerOf(ctx), began: began, changed: make(chan struct{})}
+	if err := l.restore(ctx); err != nil {
+		return ctx, fmt.Errorf("read what was spent of the budget: %w", err)
+	}
+	return context.WithValue(ctx, ledgerKey{}, l), nil
+}
+
+// SpentOf returns what was spent of ctx's innermost budget; nothing without one.
+func SpentOf(ctx context.Context) Spent {
+	if l := ledgerOf(ctx); l != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.spent
+	}
+	return Spent{}
+}
+
+type ledgerKey struct{}
+
+func ledgerOf(ctx context.Context) *ledger {
+	l, _ := ctx.Value(ledgerKey{}).(*ledger)
+	return l
+}
+
+// budgeted is the input of a model call that something was set aside for.
+type budgeted struct {
+	*llm.Request
+	aside Aside
+}
+
+// MarshalJSON writes the request, and what was set aside beside its members.
+func (b *budgeted) MarshalJSON() ([]byte, error) {
+	data, err := b.Request.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(data[:len(data)-1], `,"aside":{"tokens":%d,"nano":%d}}`, b.aside.Tokens, b.aside.Nano), nil
+}
+
+// setAside reads what was set aside for a call.
+func setAside(input json.RawMessage) (Aside, error) {
+	var in struct{ Aside Aside }
+	err := json.Unmarshal(input, &in)
+	return in.Aside, err
+}

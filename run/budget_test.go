@@ -1,0 +1,154 @@
+package run_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/openrath-go/rath/effect"
+	"github.com/openrath-go/rath/flow"
+	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/llm/llmtest"
+	"github.com/openrath-go/rath/llm/openai"
+	"github.com/openrath-go/rath/llm/scripted"
+	"github.com/openrath-go/rath/run"
+	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/store"
+	"github.com/openrath-go/rath/store/sqlite"
+	"github.com/openrath-go/rath/tool"
+)
+
+// What a call costs, and what 64 branches may spend together.
+const (
+	callInput, callOutput = 150, 50
+	budgetTokens          = 60_000
+)
+
+// budgetSpec tells the helper process what to do.
+type budgetSpec struct {
+	DB, URL string
+	Run     session.ID
+}
+
+// budgetHelper is the process that gets killed. It prints what it has spent in the end.
+func budgetHelper() bool {
+	text := os.Getenv("RATH_CRASH_BUDGET")
+	if text == "" {
+		return false
+	}
+	var spec budgetSpec
+	err := json.Unmarshal([]byte(text), &spec)
+	if err == nil {
+		err = spec.drive()
+	}
+	if err != nil && !errors.Is(err, flow.ErrBudgetExceeded) && !errors.Is(err, store.ErrEndedRun) {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println("ended")
+	return true
+}
+
+func (c budgetSpec) drive() error {
+	ctx := context.Background()
+	st, err := sqlite.Open(ctx, c.DB, nil)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	model, err := openai.Open("m", &openai.Options{BaseURL: c.URL})
+	if err != nil {
+		return err
+	}
+	var branches []flow.Workflow
+	for i := range 64 {
+		branches = append(branches, &flow.Agent{
+			Name: fmt.Sprint("a", i), Model: model, Params: llm.Params{MaxTokens: callOutput}, MaxSteps: 1000,
+			Tools: tool.Set{counted("put", effect.ReadOnly, new(atomic.Int64))},
+		})
+	}
+	w := flow.Func(func(ctx context.Context, s session.Session) (session.Session, error) {
+		ctx, err := flow.WithBudget(ctx, flow.Budget{Tokens: budgetTokens})
+		if err != nil {
+			return s, err
+		}
+		return (&flow.Parallel{Branches: branches}).Forward(ctx, s)
+	})
+	r := run.New(st, nil)
+	r.Register("spend", w)
+	h, err := r.Resume(ctx, c.Run)
+	if errors.Is(err, store.ErrNotFound) { // it was killed before it began
+		h, err = r.Start(ctx, "spend", w, session.FromUser(strings.Repeat("word ", 100)), run.WithID(c.Run))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = h.Wait()
+	return err
+}
+
+// process runs the helper, and kills it after a time unless that is 0.
+func (c budgetSpec) process(t *testing.T, after time.Duration) (ended bool) {
+	t.Helper()
+	text, _ := json.Marshal(c)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "RATH_CRASH_BUDGET="+string(text))
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if after > 0 {
+		timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
+		defer timer.Stop()
+	}
+	err := cmd.Wait()
+	if ended = strings.HasPrefix(out.String(), "ended"); !ended && (after == 0 || cmd.ProcessState.Exited()) {
+		t.Fatalf("the helper failed: %v\n%s", err, errs.String())
+	}
+	return ended
+}
+
+// 64 branches share a budget, and their process is killed again and again. What the server
+// has served, replies that nobody received included, is no more than the budget and one call.
+func TestCrashWithinBudget(t *testing.T) {
+	rounds := 3
+	if testing.Short() || underRace {
+		rounds = 1
+	}
+	for range rounds {
+		var served atomic.Int64
+		server := llmtest.NewFuncServer(t, func(req *llmtest.Request) scripted.Reply {
+			n := served.Add(callInput + callOutput)
+			call := scripted.Call("put", `{"text":"x"}`)
+			call.ID = fmt.Sprint("call_", n)
+			return scripted.Reply{Calls: []session.Call{call}, Usage: &session.Usage{Input: callInput, Output: callOutput}, Delay: 10 * time.Millisecond}
+		})
+		c := budgetSpec{DB: filepath.Join(t.TempDir(), "rath.db"), URL: server.URL}
+		c.Run, _ = session.NewID()
+		kills := 0
+		for kills < 8 && !c.process(t, 50*time.Millisecond+rand.N(250*time.Millisecond)) {
+			kills++
+		}
+		if kills == 8 {
+			c.process(t, 0)
+		}
+		got := served.Load()
+		t.Logf("killed %d times: served %d tokens of %d", kills, got, budgetTokens)
+		if got > budgetTokens+callInput+callOutput {
+			t.Errorf("served %d tokens, the budget is %d", got, budgetTokens)
+		}
+		if got < budgetTokens/4 {
+			t.Errorf("the work ended after %d of %d tokens", got, budgetTokens)
+		}
+	}
+}
