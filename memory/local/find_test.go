@@ -80,6 +80,8 @@ func TestFindWords(t *testing.T) {
 		"full width":                     {"wide"},
 		"커피":                             {"korean"},
 		"morn*":                          {"tea"},
+		"cafe":                           nil,
+		"ＣＡＦÉＳ":                          {"cafe"},
 		"morn":                           nil,
 		`"green tea"`:                    {"tea"},
 		`"tea green"`:                    nil,

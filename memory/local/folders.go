@@ -59,7 +59,7 @@ const prefix = "2000"
 
 // notes lists notes from a URI on, up to the first in a deeper folder, which it returns.
 func (l *listing) notes(ctx context.Context, next string) (sub driver.URI, err error) {
-	const query = "SELECT uri, octet_length(text), time, substr(text, 1, " + prefix + ") FROM notes WHERE uri >= ? AND uri < ? ORDER BY uri"
+	const query = "SELECT uri, octet_length(text), time, until <> 0, substr(text, 1, " + prefix + ") FROM notes WHERE uri >= ? AND uri < ? ORDER BY uri"
 	rows, err := l.tx.QueryContext(ctx, query, next, l.high)
 	if err != nil {
 		return "", err
@@ -69,7 +69,7 @@ func (l *listing) notes(ctx context.Context, next string) (sub driver.URI, err e
 		var said int64
 		var text string
 		e := driver.Entry{IsNote: true}
-		if err := rows.Scan(&e.URI, &e.Size, &said, &text); err != nil {
+		if err := rows.Scan(&e.URI, &e.Size, &said, &e.Ended, &text); err != nil {
 			return "", err
 		}
 		if name, _, deeper := strings.Cut(string(e.URI[len(l.low):]), "/"); deeper {

@@ -160,11 +160,9 @@ func (a analyzer) body(n driver.Note) (body string, words int) {
 		words++
 	}
 	whole.Grow(len(n.Title) + len(n.Context) + len(n.Text))
-	for range titleWeight {
-		a.each(n.Title, add)
+	for _, text := range []string{n.Title, n.Context, n.Text} {
+		a.each(text, add)
 	}
-	a.each(n.Context, add)
-	a.each(n.Text, add)
 	return whole.String() + parts.String(), words
 }
 

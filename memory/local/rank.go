@@ -13,8 +13,6 @@ import (
 const (
 	bm25K1 = 1.2
 	bm25B  = 0.75
-	// titleWeight is how often a word of the title counts.
-	titleWeight = 2
 )
 
 // idf is what a word weighs that df of n notes have.
@@ -75,10 +73,7 @@ func (s *scorer) find(text string, f func(term int, w word)) (length int) {
 func (s *scorer) score(title, context, text string) (score float64) {
 	clear(s.tf)
 	once := func(i int, _ word) { s.tf[i]++ }
-	length := s.find(context, once) + s.find(text, once)
-	if title != "" {
-		length += titleWeight * s.find(title, func(i int, _ word) { s.tf[i] += titleWeight })
-	}
+	length := s.find(title, once) + s.find(context, once) + s.find(text, once)
 	norm := bm25K1 * (1 - bm25B + bm25B*float64(length)/s.mean)
 	for i, tf := range s.tf {
 		score += s.terms[i].weight * tf * (bm25K1 + 1) / (tf + norm)

@@ -1,10 +1,12 @@
 package local
 
 import (
-	"hash/maphash"
 	"strings"
-	"sync/atomic"
+	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
 // fold gives a word the form in which same words are equal: without case, accents, and
@@ -18,28 +20,15 @@ func fold(text string) string {
 	return strings.ToLower(text)
 }
 
-func foldRunes(text string) string { return strings.ToLower(text) }
-
-// stems remembers the stems of English words: to find one takes much longer than to read
-// the word. Each word has one place, where it takes that of another.
-type stems [1 << 14]atomic.Pointer[stemmed]
-
-type stemmed struct{ word, stem string }
-
-var stemSeed = maphash.MakeSeed()
-
-// of gives a word's stem. Words that are not all of letters stay.
-func (s *stems) of(word string) string {
-	place := &s[maphash.String(stemSeed, word)%uint64(len(s))]
-	if known := place.Load(); known != nil && known.word == word {
-		return known.stem
-	}
-	for i := range len(word) {
-		if c := word[i]; c < 'a' || c > 'z' {
-			return word
+// foldRunes leaves out accents of Latin, Greek and Cyrillic letters only: in other scripts
+// marks make other words. What a rune stands for may have spaces in it, which go as well.
+func foldRunes(text string) string {
+	text = norm.NFKD.String(cases.Fold().String(text))
+	text = strings.Map(func(r rune) rune {
+		if 0x300 <= r && r <= 0x36f || kindOf(r) == other && r != '.' {
+			return -1
 		}
-	}
-	known := &stemmed{strings.Clone(word), strings.Clone(word)}
-	place.Store(known)
-	return known.stem
+		return unicode.ToLower(r)
+	}, text)
+	return norm.NFC.String(text)
 }
