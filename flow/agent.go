@@ -23,10 +23,19 @@ type Agent struct {
 	Name        string // in paths and prints; empty: "agent"
 	Description string // what the agent is for, for a router
 	Prompt      string // the system prompt; empty: none
-	Model       llm.Model
+	Model       llm.Model // that of llm.WithModel comes before it
 	Params      llm.Params
 	Tools       tool.Set
 	MaxSteps    int // rounds of tool calls; 0: DefaultMaxSteps
+
+	// Policy judges this agent's calls; those of agents that are its tools are judged by
+	// their own. nil: who is asked about calls is said by ctx alone. It is no security
+	// boundary: see [tool.Policy].
+	Policy tool.Policy
+	// Stop is asked after each round of tool calls, with the session as far as it is; yes
+	// ends it well, with the results of those calls. It must go by the session alone, so
+	// that a resumed run stops in the same place. nil: never.
+	Stop Stop
 
 	// Memory is recalled before each Forward, as Recall says, and told to the model in front
 	// of the session. nil: there is none.
@@ -34,6 +43,11 @@ type Agent struct {
 	Recall memory.Injection
 	// CommitOnForward commits each session that comes to its end to Memory.
 	CommitOnForward bool
+
+	// Compress is run when the prompt and the session are longer than CompressAt tokens, as it
+	// estimates: before the first round, and between rounds. 0: never.
+	Compress   *Compressor `flow:"optional"`
+	CompressAt int
 
 	prompt atomic.Pointer[session.Session] // of Prompt, made on first use
 }
@@ -49,20 +63,37 @@ func (a *Agent) WorkflowName() string {
 // Describe returns the description.
 func (a *Agent) Describe() string { return a.Description }
 
-// Forward runs the agent on a session: one new session, s and the prompt's session its
-// parents. It ends when the model calls no tool, and with ErrMaxSteps, a *llm.Error, a
+// Forward runs the agent on a session: one new session, s, the prompt's session and what
+// its tools say they have made its parents. It ends when the model calls no tool, when a
+// tool that is Final succeeded, or when Stop says so; and with ErrMaxSteps, a *llm.Error, a
 // tool's ErrFatal or ctx's error otherwise; the chunks until then are in the session
 // that comes with the error. A call that s leaves without a result is first answered
 // as interrupted.
+//
+// A tool choice that makes the model call a tool holds for the first round: then it is free
+// to choose, or it could never answer.
 func (a *Agent) Forward(ctx context.Context, s session.Session) (session.Session, error) {
+	return a.forward(ctx, s, nil)
+}
+
+func (a *Agent) forward(ctx context.Context, s session.Session, f *form) (session.Session, error) {
 	ctx = effect.Scope(ctx, a.WorkflowName())
-	if a.Model == nil {
+	if llm.Override(ctx, a.Model) == nil {
 		return s, fail(ctx, s.ID(), "model", missing("model"))
 	}
 	if DeciderOf(ctx) != nil {
 		ctx = tool.WithAsker(ctx, AskFirst)
 	}
-	l := newLoop(ctx, a, journaled(ctx, s))
+	s = journaled(ctx, s)
+	if a.Compress.due(a.promptSession().Transcript(), s.Transcript(), a.CompressAt) {
+		compressed, err := a.Compress.compress(ctx, s)
+		if err != nil {
+			return compressed, err
+		}
+		s = compressed
+	}
+	l := newLoop(ctx, a, s)
+	l.bind(f)
 	l.begin()
 	op, err := l.run(ctx)
 	out := l.session(err)

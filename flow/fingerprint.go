@@ -40,7 +40,19 @@ func (a *Agent) fingerprint(h hash.Hash) {
 		recall, _ := effect.Encode(a.Recall.Recall) // plain values
 		fmt.Fprintf(h, "%q %s %d %v\n", a.Memory, recall, a.Recall.Tokens, a.CommitOnForward)
 	}
+	if a.Policy != nil {
+		fmt.Fprintf(h, "policy %q\n", a.Policy.String())
+	}
+	if a.Stop != nil {
+		fmt.Fprintln(h, "stop")
+	}
+	if a.Compress != nil {
+		fmt.Fprintln(h, a.CompressAt)
+	}
 	for _, t := range a.Tools {
 		fmt.Fprintf(h, "%q %q %q %s %v\n", t.Name, t.Description, t.Schema, t.Class, t.Approval)
+		if t.Final {
+			fmt.Fprintln(h, "final")
+		}
 	}
 }

@@ -29,6 +29,9 @@ type loop struct {
 	marks   []session.Mark // of the workspace
 	told    []memory.URI   // of the agent's memory
 	prompt  session.Session
+	made    []session.Link // by its tools
+	ended   []session.Extra // why it ended before the model answered
+	form    *form // of the answer; nil: any
 }
 
 func newLoop(ctx context.Context, a *Agent, s session.Session) *loop {
@@ -47,14 +50,19 @@ func (l *loop) run(ctx context.Context) (op string, err error) {
 		return "memory", err
 	}
 	for step := 0; ; step++ {
+		if err := l.compress(ctx); err != nil {
+			return "compress", err
+		}
 		reply, err := l.ask(ctx)
 		if err != nil {
 			return "model", err
 		}
 		calls := slices.Collect(reply.Chunk.Calls())
 		switch {
+		case len(calls) == 0 && l.mends(reply):
+			continue
 		case len(calls) == 0:
-			return "", nil
+			return "output", l.misfit
 		case reply.Stop == llm.StopLength || reply.Stop == llm.StopFilter:
 			l.interrupt(calls) // cut off: the calls may not be whole
 			return "", nil
@@ -65,7 +73,28 @@ func (l *loop) run(ctx context.Context) (op string, err error) {
 		if err := l.dispatch(ctx, calls); err != nil {
 			return "tools", err
 		}
+		if l.stops(calls) {
+			return "", nil
+		}
+		l.chooseFreely()
 	}
+}
+
+// compress ends the session as far as it is where it has become too long, and goes on in
+// one with a summary. Before the first round there is nothing to end: see Agent.Forward.
+func (l *loop) compress(ctx context.Context) error {
+	a := l.agent
+	if l.content.Len() == l.in.Len() || !a.Compress.due(l.req.Prompt, l.content, a.CompressAt) {
+		return nil
+	}
+	part := l.session(nil)
+	l.end(part, nil)
+	in, err := a.Compress.compress(ctx, part)
+	l.in, l.content = in, in.Transcript()
+	l.id, l.at = identity(ctx, in)
+	l.usage, l.marks, l.made = session.Usage{}, nil, nil
+	l.begin()
+	return err
 }
 
 // ask has the model reply and adds the reply, or what came of it, to the session.
@@ -75,7 +104,7 @@ func (l *loop) ask(ctx context.Context) (llm.Reply, error) {
 	if l.emit != nil {
 		show = func(d llm.Delta) { l.emit(Delta{l.where(), d}) }
 	}
-	reply, err := ask(ctx, l.agent.Model, &l.req, show)
+	reply, err := l.form.ask(ctx, l.agent.Model, &l.req, show)
 	l.accept(reply, err)
 	return reply, err
 }
@@ -104,7 +133,7 @@ func (l *loop) dispatch(ctx context.Context, calls []session.Call) error {
 		l.interrupt(calls)
 		return err
 	}
-	d := tool.Dispatch{Tools: l.agent.Tools, Owner: owner(ctx, l.id)}
+	d := tool.Dispatch{Tools: l.agent.Tools, Policy: l.agent.Policy, Owner: owner(ctx, l.id)}
 	if l.emit != nil {
 		d.Started = func(c session.Call) { l.emit(Call{l.where(), c}) }
 		d.Finished = func(d tool.Done) { l.emit(Result{l.where(), d.Chunk, d.Took, d.Change}) }
@@ -113,6 +142,7 @@ func (l *loop) dispatch(ctx context.Context, calls []session.Call) error {
 	results := make([]session.Chunk, len(done))
 	for i, d := range done {
 		results[i] = d.Chunk
+		l.link(d.Made)
 	}
 	begin := l.content.Len()
 	l.add(results)
@@ -177,10 +207,11 @@ func (l *loop) draft(step session.Step) session.Session {
 
 // session makes the result: the one node that this Forward adds to the graph.
 func (l *loop) session(err error) session.Session {
-	step := session.Step{Usage: l.usage, Path: l.path, Run: l.runID, Marks: l.marks, Extras: l.toldExtras()}
+	step := session.Step{Usage: l.usage, Path: l.path, Run: l.runID, Marks: l.marks, Extras: append(l.toldExtras(), l.ended...)}
 	if l.prompt.Len() > 0 {
 		step.Parents = []session.Link{{Session: l.prompt, Role: session.RolePrompt}}
 	}
+	step.Parents = append(step.Parents, l.made...)
 	if errors.Is(err, ErrMaxSteps) {
 		step.Extras = append(step.Extras, session.Extra{Key: "loop.truncated", Value: "true"})
 	} else if err != nil {

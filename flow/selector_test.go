@@ -42,7 +42,9 @@ func TestSelectorOutcomes(t *testing.T) {
 	tech, billing := says("tech", "Broken things."), says("billing", "Money.")
 	down := scripted.Reply{Error: &llm.Error{Kind: llm.ErrServer, Message: "down"}}
 	noSchema := scripted.Reply{Error: &llm.Error{Kind: llm.ErrBadRequest, Message: "response_format?"}}
-	text := func(s string) scripted.Reply { return scripted.Reply{Text: s, Usage: &session.Usage{Input: 7, Output: 2}} }
+	text := func(s string) scripted.Reply {
+		return scripted.Reply{Text: s, Usage: &session.Usage{Input: 7, Output: 2}}
+	}
 	for name, test := range map[string]struct {
 		replies []scripted.Reply
 		want    string // the name; "invalid" and "error" for those errors
@@ -304,4 +306,13 @@ func TestRouteIsReplayed(t *testing.T) {
 	if !errors.Is(err, flow.ErrNoMatch) || second.ID() != first.ID() || second.Digest() != first.Digest() || second.Total() != first.Total() {
 		t.Errorf("the replay gives %v, %v", second.Lineage(), err)
 	}
+}
+
+func ExampleSelector() {
+	tech := &flow.Label{Name: "tech", Description: "Something is broken.", Workflow: flow.Done}
+	billing := &flow.Label{Name: "billing", Description: "Invoices and payments.", Workflow: flow.Done}
+	router := &flow.Selector{Model: scripted.New(scripted.Reply{Text: `{"reason":"It is about money.","choice":"billing"}`})}
+	c, err := router.Choose(context.Background(), session.FromUser("I was charged twice."), tech, billing)
+	fmt.Println(c.Workflow == billing, c.Reason, err)
+	// Output: true It is about money. <nil>
 }

@@ -93,6 +93,21 @@ func TestFallback(t *testing.T) {
 	}
 }
 
+// Attempts are numbered through, whoever made them.
+func TestFallbackNumbersAttempts(t *testing.T) {
+	down := &llm.Error{Kind: llm.ErrServer}
+	retried := []llm.Delta{{Attempt: &llm.Attempt{Number: 1, Error: down}}, {Attempt: &llm.Attempt{Number: 2, Error: down}}}
+	r := must(t, &llm.Fallback{Models: []llm.Model{playing{"a:", retried, down, nil}, playing{"b:", append(retried[:1:1], whole...), nil, nil}}})
+	for i, a := range r.Attempts {
+		if a.Number != i+1 {
+			t.Errorf("attempt %d is number %d", i+1, a.Number)
+		}
+	}
+	if len(r.Attempts) != 4 || retried[0].Attempt.Number != 1 {
+		t.Errorf("%d attempts", len(r.Attempts))
+	}
+}
+
 func TestFallbackAllFail(t *testing.T) {
 	last := &llm.Error{Kind: llm.ErrConnection, Model: "b:", Message: "the last"}
 	m := &llm.Fallback{Models: []llm.Model{playing{"a:", nil, &llm.Error{Kind: llm.ErrServer}, nil}, playing{"b:", []llm.Delta{{ID: "9"}}, last, nil}}}

@@ -178,15 +178,21 @@ func TestLimitRetryAfter(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			limiter, begin := &llm.Limiter{MaxRetryAfter: test.most, Requests: 60}, time.Now()
-			failed := &llm.Limit{Model: scripted.New(failing(llm.ErrRateLimit, test.after)), Limiter: limiter}
-			if _, err := ask(t.Context(), failed); err == nil {
-				t.Fatal("no error")
-			}
 			var wg sync.WaitGroup
+			for _, after := range []time.Duration{test.after, time.Second} { // the longer one counts
+				failed := &llm.Limit{Model: scripted.New(scripted.Reply{Delay: time.Millisecond, Error: &llm.Error{Kind: llm.ErrRateLimit, RetryAfter: after}}), Limiter: limiter}
+				wg.Go(func() {
+					if _, err := ask(t.Context(), failed); err == nil {
+						t.Error("no error")
+					}
+				})
+				synctest.Wait()
+			}
+			wg.Wait()
 			for range 3 {
 				wg.Go(func() {
 					must(t, &llm.Limit{Model: using(1), Limiter: limiter})
-					if took := time.Since(begin); took != test.want {
+					if took := time.Since(begin) - time.Millisecond; took != test.want {
 						t.Errorf("it waited %v, want %v", took, test.want)
 					}
 				})

@@ -79,6 +79,11 @@ func TestPriceNames(t *testing.T) {
 			t.Errorf("%q costs %d, %v", model, price.Input, ok)
 		}
 	}
+	for range 20 { // a map has no order
+		if price, _ := p.Price("openai:own-large-2"); price.Input != 5e9 {
+			t.Fatalf("the longest entry does not count: %d", price.Input)
+		}
+	}
 	var none *llm.Prices
 	if _, ok := none.Price("openai:a"); ok {
 		t.Error("no table has a price")

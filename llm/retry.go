@@ -62,7 +62,7 @@ func (r *Retry) attempt(ctx context.Context, req *Request, yield func(Delta, err
 		if e != nil && !begun && errors.As(e, &err) && err.Retryable() && ctx.Err() == nil {
 			return err, false
 		}
-		begun = true
+		begun = begun || d.Attempt == nil // what a model within says of its failures is no content
 		if !yield(d, e) || e != nil {
 			return nil, true
 		}
