@@ -48,6 +48,7 @@ var may = map[string][]string{
 
 	"tool":            {"llm", "session", "sandbox", "effect"},
 	"tool/builtin":    {"tool", "sandbox", "session", "effect"},
+	"tool/mcptool":    {"tool", "llm", "session", "sandbox", "effect"},
 	"tool/memorytool": {"tool", "memory", "session", "effect"},
 
 	"flow":        {"tool", "llm", "memory", "session", "effect", "sandbox", "workspace"},

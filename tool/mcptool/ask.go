@@ -4,12 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"github.com/openrath-go/rath/llm"
-	"github.com/openrath-go/rath/session"
 )
 
 // Elicitation is what a server asks a person for while a tool runs: to fill in a form, or
@@ -45,16 +42,13 @@ func (c *Client) newMCP() *mcp.Client {
 		Capabilities:                &mcp.ClientCapabilities{}, // no roots: they are deprecated
 		ProgressNotificationHandler: c.progressed,
 		ToolListChangedHandler:      func(context.Context, *mcp.ToolListChangedRequest) { c.notice() },
-		LoggingMessageHandler: func(ctx context.Context, req *mcp.LoggingMessageRequest) {
-			c.opts.log().DebugContext(ctx, "an mcp server says", "server", c.server.Name, "message", clean(c.hide(fmt.Sprint(req.Params.Data)), noteLimit))
-		},
 	}
 	if c.opts.Elicit != nil {
 		o.Capabilities.Elicitation = &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}
 		o.ElicitationHandler = c.elicit
 	}
 	if c.opts.Sample != nil {
-		o.CreateMessageHandler = c.sample
+		c.offerSampling(o)
 	}
 	return mcp.NewClient(&mcp.Implementation{Name: "rath", Version: "1"}, o)
 }
@@ -103,42 +97,6 @@ func (c *Client) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.Elici
 		return &mcp.ElicitResult{Action: string(Decline)}, nil
 	}
 	return &mcp.ElicitResult{Action: string(Cancel)}, nil
-}
-
-func (c *Client) sample(ctx context.Context, req *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-	asked := requestOf(req.Params)
-	var reply llm.Reply
-	err := c.ask(ctx, func(ctx context.Context, _ *running) (err error) {
-		reply, err = c.opts.Sample(ctx, asked)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	stop := "endTurn"
-	if reply.Stop == llm.StopLength {
-		stop = "maxTokens"
-	}
-	return &mcp.CreateMessageResult{
-		Content: &mcp.TextContent{Text: reply.Chunk.Text()}, Model: reply.Model, Role: "assistant", StopReason: stop,
-	}, nil
-}
-
-// requestOf makes a request to a model of what a server wants it to be asked.
-func requestOf(p *mcp.CreateMessageParams) *llm.Request {
-	req := &llm.Request{Params: llm.Params{MaxTokens: int(p.MaxTokens), Stop: p.StopSequences}}
-	if p.Temperature != 0 {
-		req.Params.Temperature = &p.Temperature
-	}
-	if p.SystemPrompt != "" {
-		req.Prompt = req.Prompt.Append(session.System(session.Text(p.SystemPrompt)))
-	}
-	for _, m := range p.Messages[:min(len(p.Messages), partLimit)] {
-		if m != nil {
-			req.Messages = req.Messages.Append(chunkOf(m.Role, m.Content))
-		}
-	}
-	return req
 }
 
 // refused reports whether a server knows no such request.

@@ -1,4 +1,8 @@
+//go:build unix
+
 package mcptool
+
+//lint:file-ignore SA1019 clients must answer servers of before 2026
 
 import (
 	"context"

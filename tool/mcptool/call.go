@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -57,6 +58,7 @@ func (c *Client) newTool(name string, o offer) *tool.Tool {
 // running is one request on its way.
 type running struct {
 	ctx    context.Context // what answers the server's questions runs in
+	conn   *conn
 	token  string
 	what   string
 	cancel context.CancelCauseFunc
@@ -84,7 +86,7 @@ func request[T any](ctx context.Context, c *Client, what string, send func(conte
 		if err != nil {
 			return none, c.unreachable(ctx, what, err)
 		}
-		r := c.begin(life, what)
+		r := c.begin(life, k, what)
 		out, err := send(r.ctx, k, r.token)
 		cause := context.Cause(r.ctx)
 		c.finish(r)
@@ -103,8 +105,8 @@ func request[T any](ctx context.Context, c *Client, what string, send func(conte
 }
 
 // begin enters a request among the running ones.
-func (c *Client) begin(ctx context.Context, what string) *running {
-	r := &running{what: what, quiet: cmp.Or(c.server.Timeout, 5*time.Minute)}
+func (c *Client) begin(ctx context.Context, k *conn, what string) *running {
+	r := &running{conn: k, what: what, quiet: cmp.Or(c.server.Timeout, 5*time.Minute)}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	r.ctx = context.WithValue(r.ctx, runningKey{}, r)
 	r.last = time.Now().Add(patienceFactor * r.quiet)
@@ -125,12 +127,14 @@ func (c *Client) finish(r *running) {
 	r.timer.Stop()
 	// The answer's stream may have an end yet that lets the connection be used again.
 	time.AfterFunc(time.Second, func() { r.cancel(nil) })
-	for i, other := range c.running {
-		if other == r {
-			c.running = append(c.running[:i:i], c.running[i+1:]...)
-			return
-		}
-	}
+	c.running = slices.DeleteFunc(c.running, func(other *running) bool { return other == r })
+}
+
+// busy reports whether requests run on a connection.
+func (c *Client) busy(k *conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.running, func(r *running) bool { return r.conn == k })
 }
 
 // alive starts the request's time anew, as far as that goes.

@@ -3,7 +3,6 @@ package mcptool
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -129,7 +128,7 @@ func (c *Client) connection(ctx context.Context) (*conn, error) {
 		return nil, context.Cause(ctx)
 	}
 	if k := c.current(); k != nil {
-		if k.alive(ctx) {
+		if c.alive(ctx, k) {
 			return k, nil
 		}
 		if ctx.Err() != nil {
@@ -204,11 +203,11 @@ func (c *Client) fail(op string, k *conn, err error) error {
 	if errors.As(err, &own) {
 		return err
 	}
-	e := &Error{Server: c.server.Name, Op: op, Err: c.secrets.Redact(err)}
+	e := &Error{Server: c.server.Name, Op: op}
 	if k != nil && k.process != nil {
-		e.Err = c.secrets.Redact(fmt.Errorf("%w (%s)", err, k.process.state()))
-		e.Stderr = c.hide(k.process.stderr.String())
+		err, e.Stderr = k.process.explain(err), c.hide(k.process.stderr.String())
 	}
+	e.Err = c.secrets.Redact(err)
 	return e
 }
 

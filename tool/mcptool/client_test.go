@@ -1,3 +1,5 @@
+//go:build unix
+
 package mcptool
 
 import (
@@ -76,12 +78,12 @@ func TestDescriptionsAreCleaned(t *testing.T) {
 
 func TestQuestions(t *testing.T) {
 	everyWay(t, func(t *testing.T, s Server) {
-		s.Timeout = 300 * time.Millisecond // which stands still while somebody thinks
+		s.Timeout = time.Second // which stands still while somebody thinks
 		var progress []Progress
 		var mu sync.Mutex
 		c := connect(t, s, &Options{
 			Elicit: func(ctx context.Context, e Elicitation) (Answer, error) {
-				time.Sleep(500 * time.Millisecond)
+				time.Sleep(1300 * time.Millisecond)
 				if e.Message != "Which [31mcolour?" || e.Tool != "elicit" || !strings.Contains(string(e.Schema), "colour") || tool.CallOf(ctx).ID != "1" {
 					t.Errorf("%+v, in call %+v", e, tool.CallOf(ctx))
 				}
@@ -125,7 +127,7 @@ func TestNobodyIsAsked(t *testing.T) {
 
 func TestTimeout(t *testing.T) {
 	everyWay(t, func(t *testing.T, s Server) {
-		s.Timeout = 200 * time.Millisecond
+		s.Timeout = time.Second
 		c := connect(t, s, nil)
 		before := cancelled.Load()
 		first := c.current()
@@ -174,7 +176,7 @@ func TestServerDies(t *testing.T) {
 func TestServerHangs(t *testing.T) {
 	t.Parallel()
 	s := helper(t, "plain")
-	s.Timeout = 300 * time.Millisecond
+	s.Timeout = time.Second
 	c := connect(t, s, nil)
 	expect(t, c, "hang", `{"text":""}`, tool.KindTimeout)
 	expect(t, c, "echo", `{"text":"after"}`, "after")
@@ -220,7 +222,9 @@ func TestConnectFails(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Connect(t.Context(), Server{Command: []string{"no-such-program"}}, nil); err == nil || !strings.Contains(err.Error(), "not found") {
+	_, err := Connect(t.Context(), Server{Command: []string{"no-such-program"}}, nil)
+	var e *Error
+	if !errors.As(err, &e) || !strings.Contains(err.Error(), "not found") || !strings.Contains(e.Hint(), "install") {
 		t.Error(err)
 	}
 	for _, s := range []Server{{}, {URL: "sk-0123456789"}, {URL: "http://h", Command: []string{"x"}}} {
@@ -252,13 +256,19 @@ func TestCloseEndsTheFamily(t *testing.T) {
 			}
 			var wg sync.WaitGroup
 			wg.Go(func() { expect(t, c, "sleep", `{"text":"100s"}`, KindLost) })
-			time.Sleep(50 * time.Millisecond)
+			eventually(t, func() bool {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				return len(c.running) == 1
+			})
 			c.Close()
 			wg.Wait()
 			for _, pid := range pids {
-				if n, err := strconv.Atoi(pid); err != nil || runs(n) {
-					t.Errorf("process %s is left", pid)
+				n, err := strconv.Atoi(pid)
+				if err != nil {
+					t.Error(err)
 				}
+				eventually(t, func() bool { return !runs(n) }) // dying takes a moment
 			}
 			expect(t, c, "echo", `{"text":""}`, "the client is closed")
 		})
@@ -364,4 +374,26 @@ func (j *journal) Recorded() (effect.Outcome, bool) {
 func (j *journal) End(_ context.Context, o effect.Outcome) error {
 	j.last = &o
 	return nil
+}
+
+// BenchmarkCall is what a call costs beside the server's own work.
+func BenchmarkCall(b *testing.B) {
+	for name, s := range map[string]Server{
+		"memory": inMemory(newServer()),
+		"stdio":  {Name: "fake", Command: []string{os.Args[0]}, Env: map[string]string{helperEnv: "plain"}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			c, err := Connect(b.Context(), s, nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer c.Close()
+			echo := c.Tools().Find("fake__echo")
+			for b.Loop() {
+				if _, err := echo.Run(b.Context(), []byte(`{"text":"hi"}`)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/openrath-go/rath/sandbox"
 )
@@ -22,7 +21,11 @@ type conn struct {
 }
 
 // pingTimeout is how long a server may take to show that it lives after a call has failed.
-const pingTimeout = 5 * time.Second
+const pingTimeout = 3 * time.Second
+
+// resumptions are how often a stream that breaks off is taken up again, which takes some
+// seconds. After that its call is lost, and the next makes a new connection.
+const resumptions = 2
 
 // legacy is the newest version of the protocol that begins with initialize.
 const legacy = "2025-11-25"
@@ -84,7 +87,7 @@ func (c *Client) transport(ctx context.Context, k *conn) (mcp.Transport, error) 
 	case c.server.URL != "":
 		life, cut := context.WithCancel(context.Background())
 		k.cut = cut
-		return &mcp.StreamableClientTransport{Endpoint: c.server.URL, HTTPClient: c.httpClient(life), MaxEventSize: messageLimit}, nil
+		return &mcp.StreamableClientTransport{Endpoint: c.server.URL, HTTPClient: c.httpClient(life), MaxEventSize: messageLimit, MaxRetries: resumptions}, nil
 	}
 	run := beside(&c.server)
 	if sb := c.opts.Sandbox; sb != nil {
@@ -129,9 +132,10 @@ func (k *conn) close() {
 	<-k.gone
 }
 
-// alive reports whether the connection can be used. After a failure the server must show
-// it: what has hung or forgotten the session would fail every call from then on.
-func (k *conn) alive(ctx context.Context) bool {
+// alive reports whether a connection can be used. After a failure the server must show it:
+// what has hung or forgotten the session would fail every call from then on. One that is
+// at work may not find the time.
+func (c *Client) alive(ctx context.Context, k *conn) bool {
 	select {
 	case <-k.gone:
 		return false
@@ -143,12 +147,11 @@ func (k *conn) alive(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
 	err := k.session.Ping(ctx, nil)
-	var answer *jsonrpc.Error
-	if err != nil && !(errors.As(err, &answer) && answer.Code == jsonrpc.CodeMethodNotFound) {
-		return false
+	if err == nil || refused(err) {
+		k.suspect.Store(false)
+		return true
 	}
-	k.suspect.Store(false)
-	return true
+	return errors.Is(err, context.DeadlineExceeded) && c.busy(k)
 }
 
 // severable is a transport of somebody else's whose connection can be closed at any time.

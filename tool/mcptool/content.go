@@ -43,12 +43,22 @@ func resultOf(res *mcp.CallToolResult, output *jsonschema.Resolved) tool.Result 
 	return out
 }
 
-// told reports whether one of a result's texts is its structured content.
+// told reports whether one of a result's texts says what its structured content does: it
+// is its JSON, or the one text in it.
 func told(res *mcp.CallToolResult) bool {
+	only := ""
+	if object, ok := res.StructuredContent.(map[string]any); ok && len(object) == 1 {
+		for _, member := range object {
+			only, _ = member.(string)
+		}
+	}
 	for _, content := range res.Content {
 		text, ok := content.(*mcp.TextContent)
+		if !ok {
+			continue
+		}
 		var value any
-		if ok && json.Unmarshal([]byte(text.Text), &value) == nil && reflect.DeepEqual(value, res.StructuredContent) {
+		if text.Text == only || json.Unmarshal([]byte(text.Text), &value) == nil && reflect.DeepEqual(value, res.StructuredContent) {
 			return true
 		}
 	}

@@ -1,8 +1,11 @@
+//go:build unix
+
 package mcptool
 
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -29,23 +32,32 @@ func TestMain(m *testing.M) {
 		help(how)
 		return
 	}
+	flag.Parse()
+	_ = flag.Set("test.parallel", "8") // the tests wait more than they work
 	goleak.VerifyTestMain(m)
 }
 
 // help is a server that speaks over the standard streams, in one of many ways.
 func help(how string) {
 	switch how {
+	case "holder": // has a server itself
+		c, err := Connect(context.Background(), Server{Command: []string{os.Args[0]}, Env: map[string]string{helperEnv: "stubborn"}}, nil)
+		if err == nil {
+			fmt.Println(c.current().process.group.Load().Process.Pid)
+		}
+		time.Sleep(time.Hour)
 	case "mute":
 		fmt.Fprintln(os.Stderr, "I do not talk")
-		select {}
+		time.Sleep(time.Hour)
 	case "broken":
 		fmt.Fprintln(os.Stderr, "\x1b[31mcannot start: the key "+os.Getenv("SECRET")+" is wrong")
 		os.Exit(3)
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
-		defer func() { select {} }()
+		defer time.Sleep(time.Hour)
 	case "family":
-		child := exec.Command("sleep", "1000")
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), helperEnv+"=mute")
 		if err := child.Start(); err == nil {
 			os.Setenv("CHILD", fmt.Sprint(child.Process.Pid))
 		}
@@ -93,6 +105,7 @@ func newServer() *mcp.Server {
 		if os.Getenv(helperEnv) != "" {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		}
+		time.Sleep(time.Hour) // what is to stop may take a moment
 		return ""
 	}))
 	mcp.AddTool(s, &mcp.Tool{Name: "die"}, text(func(context.Context, textIn) string {

@@ -1,3 +1,5 @@
+//go:build unix
+
 package mcptool
 
 import (
@@ -132,6 +134,7 @@ func TestStructured(t *testing.T) {
 		"alone":    {&mcp.CallToolResult{StructuredContent: value}, []string{`{"n":1}`}, false},
 		"as text":  {&mcp.CallToolResult{StructuredContent: value, Content: []mcp.Content{&mcp.TextContent{Text: `{ "n": 1 }`}}}, []string{`{ "n": 1 }`}, false},
 		"and text": {&mcp.CallToolResult{StructuredContent: value, Content: []mcp.Content{&mcp.TextContent{Text: "one"}}}, []string{"one", `{"n":1}`}, false},
+		"wrapped":  {&mcp.CallToolResult{StructuredContent: map[string]any{"n": "one"}, IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: "one"}}}, []string{"one"}, true},
 		"wrong":    {&mcp.CallToolResult{StructuredContent: map[string]any{}}, []string{`{}`, "[The result is not what the tool promises"}, true},
 		"failure":  {&mcp.CallToolResult{StructuredContent: map[string]any{}, IsError: true}, []string{`{}`}, true},
 	} {

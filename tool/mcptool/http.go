@@ -66,7 +66,7 @@ func (l *lane) prepare(req *http.Request, ctx context.Context) *http.Request {
 }
 
 // listenTimeout is how long a server may take to begin a stream of its own messages.
-const listenTimeout = 5 * time.Second
+const listenTimeout = 3 * time.Second
 
 var errNoStream = errors.New("the server does not begin its stream")
 

@@ -1,6 +1,9 @@
+//go:build unix
+
 package mcptool
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -224,5 +227,30 @@ func TestCloseEndsTheSession(t *testing.T) {
 	c.Close()
 	for range server.Sessions() {
 		t.Error("the server has a session left")
+	}
+}
+
+// A server that is too busy to show that it lives is left alone.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	server := newServer()
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			if method == "ping" {
+				<-ctx.Done()
+			}
+			return next(ctx, method, req)
+		}
+	})
+	c := connect(t, overHTTP(t, server, nil), nil)
+	first := c.current()
+	var wg sync.WaitGroup
+	wg.Go(func() { expect(t, c, "sleep", `{"text":"5s"}`, "slept") })
+	eventually(t, func() bool { return c.busy(first) })
+	first.suspect.Store(true)
+	expect(t, c, "echo", `{"text":"hi"}`, "hi")
+	wg.Wait()
+	if c.current() != first {
+		t.Error("the connection is another")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os/exec"
 	"time"
 
 	"github.com/openrath-go/rath/llm"
@@ -79,6 +80,19 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// Hint says what to do about it, if that is known.
+func (e *Error) Hint() string {
+	switch {
+	case errors.Is(e.Err, exec.ErrNotFound):
+		return "install the program, or give its path"
+	case errors.Is(e.Err, context.DeadlineExceeded):
+		return "if it only starts slowly, such as a program that installs itself first, start it once by hand"
+	case errors.Is(e.Err, sandbox.ErrUnsupported):
+		return "run the server outside of the sandbox"
+	}
+	return ""
+}
 
 // Join puts the tools of several clients together. Their names begin with that of their
 // server; it is an error if there still are two of one name.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -202,15 +201,15 @@ func (o *outbox) Close() error {
 	return o.pipe.Close()
 }
 
-// state says how the process is, for an error.
-func (p *process) state() string {
+// explain adds to an error how the process is.
+func (p *process) explain(err error) error {
 	select {
 	case <-p.done:
 	default:
-		return "its program still runs"
+		return fmt.Errorf("%w (its program still runs)", err)
 	}
 	if p.err == nil {
-		return "its program has ended"
+		return fmt.Errorf("%w (its program has ended)", err)
 	}
-	return "its program has ended: " + strings.TrimSpace(p.err.Error())
+	return fmt.Errorf("%w (its program has ended: %w)", err, p.err)
 }
