@@ -20,9 +20,9 @@ const DefaultMaxSteps = 64
 // stays out of the resulting session. Set the fields before the first use; then an
 // Agent is safe for concurrent use.
 type Agent struct {
-	Name        string // in paths and prints; empty: "agent"
-	Description string // what the agent is for, for a router
-	Prompt      string // the system prompt; empty: none
+	Name        string    // in paths and prints; empty: "agent"
+	Description string    // what the agent is for, for a router
+	Prompt      string    // the system prompt; empty: none
 	Model       llm.Model // that of llm.WithModel comes before it
 	Params      llm.Params
 	Tools       tool.Set

@@ -157,7 +157,7 @@ func TestBudgetOfMoneyNeedsPrices(t *testing.T) {
 func TestBudgetIsReplayed(t *testing.T) {
 	forward := func(rec *recording, m *spender) (session.Session, error) {
 		ctx := budgeted(t, effect.WithJournal(t.Context(), rec), flow.Budget{Tokens: 2000, ToolCalls: 40})
-		return branches(m, 4, llm.Params{MaxTokens: 100}).Forward(ctx, session.FromUser("x"))
+		return branches(m, 1, llm.Params{MaxTokens: 100}).Forward(ctx, session.FromUser("x"))
 	}
 	rec := &recording{seen: map[string]int{}, kept: map[string]effect.Outcome{}}
 	_, err := forward(rec, &spender{input: 50, output: 50})

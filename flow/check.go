@@ -20,7 +20,7 @@ func Check(w Workflow) error {
 		if name == "" {
 			name = "the workflow"
 		}
-		if err := checkOne(path[len(path)-1].Workflow, cycle); err != nil {
+		if err := checkOne(path[len(path)-1].Workflow, cycle && !called(path)); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 		return true
@@ -48,6 +48,9 @@ func (a *Agent) Check() error {
 	}
 	if a.MaxSteps < 0 {
 		errs = append(errs, fmt.Errorf("MaxSteps is %d", a.MaxSteps))
+	}
+	if a.CompressAt < 0 || (a.CompressAt == 0) != (a.Compress == nil) {
+		errs = append(errs, fmt.Errorf("CompressAt is %d: it is above 0 where Compress is set, and 0 where it is not", a.CompressAt))
 	}
 	if a.CommitOnForward && a.Memory == nil {
 		errs = append(errs, errors.New("CommitOnForward is set, and there is no Memory"))

@@ -20,9 +20,9 @@ var ErrNoSummary = errors.New("the model gave no summary")
 // Compressor is a workflow that puts a summary in the place of a conversation, or of all
 // but its end. Set its fields before the first use; then it is safe for concurrent use.
 type Compressor struct {
-	Name   string // in paths and prints; empty: "compressor"
-	Prompt string // what matters for the summary, beside what always does; may be empty
-	Model  llm.Model
+	Name   string     // in paths and prints; empty: "compressor"
+	Prompt string     // what matters for the summary, beside what always does; may be empty
+	Model  llm.Model  // that of llm.WithModel comes before it
 	Params llm.Params // what they say of tools and of the reply's form is not used
 
 	// Keep is how many turns stay at the end as they are. A turn is a user's message, or a
@@ -57,8 +57,8 @@ func (c *Compressor) Forward(ctx context.Context, s session.Session) (session.Se
 // that of an agent's loop.
 func (c *Compressor) compress(ctx context.Context, s session.Session) (session.Session, error) {
 	ctx = effect.Scope(ctx, c.WorkflowName())
-	if err := c.Check(); err != nil {
-		return s, fail(ctx, s.ID(), "compress", err)
+	if llm.Override(ctx, c.Model) == nil {
+		return s, fail(ctx, s.ID(), "compress", missing("model"))
 	}
 	out := cut(s.Transcript(), c.Keep)
 	windows := c.windows(out.removed)

@@ -9,6 +9,12 @@ import (
 	"github.com/openrath-go/rath/effect"
 )
 
+// Fingerprinter lets a workflow of yours add to its [Fingerprint] what is in no field that
+// holds a workflow.
+type Fingerprinter interface {
+	Fingerprint() string
+}
+
 // Fingerprint identifies what a workflow would do, as far as that is data: its tree and,
 // of its agents, names, prompts, models, parameters, and the tools with their schemas.
 // It is how a run finds the program again that began it. The code of functions is not
@@ -20,6 +26,9 @@ func Fingerprint(w Workflow) string {
 		fmt.Fprintf(h, "%q %T %q %v\n", pathOf(path), w, NameOf(w), cycle)
 		if f, ok := w.(interface{ fingerprint(hash.Hash) }); ok && !cycle {
 			f.fingerprint(h)
+		}
+		if f, ok := w.(Fingerprinter); ok && !cycle {
+			fmt.Fprintf(h, "%q\n", f.Fingerprint())
 		}
 		if p, ok := w.(*Parallel); ok && p.Share {
 			fmt.Fprintln(h, "share")

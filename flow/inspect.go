@@ -17,7 +17,8 @@ type Child struct {
 
 // Children returns the workflows that w holds directly in exported fields, slices,
 // arrays and maps, in the order of the fields and of the keys. A field that is nil and has
-// the tag `flow:"optional"` holds none.
+// the tag `flow:"optional"` holds none. An agent holds those, too, that are tools of it: see
+// [AsTool].
 func Children(w Workflow) []Child {
 	var c collector
 	v := reflect.ValueOf(w)
@@ -25,6 +26,9 @@ func Children(w Workflow) []Child {
 		v = v.Elem()
 	}
 	c.inside("", v)
+	if a, ok := w.(*Agent); ok && a != nil {
+		c.found = append(c.found, a.delegates()...)
+	}
 	return c.found
 }
 

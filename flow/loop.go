@@ -28,10 +28,12 @@ type loop struct {
 	usage   session.Usage
 	marks   []session.Mark // of the workspace
 	told    []memory.URI   // of the agent's memory
+	worst   memory.Trust   // of what was told
 	prompt  session.Session
-	made    []session.Link // by its tools
+	made    []session.Link  // by its tools
 	ended   []session.Extra // why it ended before the model answered
-	form    *form // of the answer; nil: any
+	form    *form           // of the answer; nil: any
+	misfit  error           // what is wrong with the answer
 }
 
 func newLoop(ctx context.Context, a *Agent, s session.Session) *loop {
@@ -66,14 +68,14 @@ func (l *loop) run(ctx context.Context) (op string, err error) {
 		case reply.Stop == llm.StopLength || reply.Stop == llm.StopFilter:
 			l.interrupt(calls) // cut off: the calls may not be whole
 			return "", nil
-		case step == l.agent.maxSteps():
+		case step >= l.agent.maxSteps():
 			l.interrupt(calls)
 			return "tools", ErrMaxSteps
 		}
 		if err := l.dispatch(ctx, calls); err != nil {
 			return "tools", err
 		}
-		if l.stops(calls) {
+		if l.stops() {
 			return "", nil
 		}
 		l.chooseFreely()
@@ -87,13 +89,18 @@ func (l *loop) compress(ctx context.Context) error {
 	if l.content.Len() == l.in.Len() || !a.Compress.due(l.req.Prompt, l.content, a.CompressAt) {
 		return nil
 	}
-	part := l.session(nil)
-	l.end(part, nil)
-	in, err := a.Compress.compress(ctx, part)
-	l.in, l.content = in, in.Transcript()
-	l.id, l.at = identity(ctx, in)
-	l.usage, l.marks, l.made = session.Usage{}, nil, nil
+	id, at := l.id, l.at // promised to who began the loop, so they are the last session's
+	l.id, l.at = l.in.Reserve()
 	l.begin()
+	part := l.session(nil)
+	err := l.commit(ctx, part)
+	l.end(part, err)
+	in := part
+	if err == nil {
+		in, err = a.Compress.compress(ctx, part)
+	}
+	l.id, l.at, l.in, l.content = id, at, in, in.Transcript()
+	l.usage, l.marks, l.made = session.Usage{}, nil, nil
 	return err
 }
 
@@ -138,7 +145,7 @@ func (l *loop) dispatch(ctx context.Context, calls []session.Call) error {
 		d.Started = func(c session.Call) { l.emit(Call{l.where(), c}) }
 		d.Finished = func(d tool.Done) { l.emit(Result{l.where(), d.Chunk, d.Took, d.Change}) }
 	}
-	done, err := d.Run(ctx, l.draft(session.Step{}), calls)
+	done, err := d.Run(ctx, l.draft(session.Step{Extras: l.toldExtras()}), calls)
 	results := make([]session.Chunk, len(done))
 	for i, d := range done {
 		results[i] = d.Chunk
@@ -148,6 +155,13 @@ func (l *loop) dispatch(ctx context.Context, calls []session.Call) error {
 	l.add(results)
 	l.mark(begin, done)
 	return err
+}
+
+// link makes what tools made parents of the session.
+func (l *loop) link(made []session.Session) {
+	for _, s := range made {
+		l.made = append(l.made, session.Link{Session: s, Role: RoleTool})
+	}
 }
 
 // mark notes what the files of the workspace were before the calls and after. The version

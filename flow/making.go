@@ -20,7 +20,7 @@ type making struct {
 func begin(ctx context.Context, in session.Session) *making {
 	m := &making{in: in, emit: observerOf(ctx)}
 	m.step = session.Step{Path: effect.Path(ctx), Run: RunOf(ctx)}
-	m.step.ID, m.step.Time = identity(ctx, in)
+	m.step.ID, m.step.Time = in.Reserve() // what a Future has promised is the agent's
 	if m.emit != nil {
 		m.emit(Begin{m.where(), in.Derive(in.Transcript(), m.step)})
 	}

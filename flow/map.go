@@ -93,7 +93,7 @@ func (r *mapping) feed(ctx context.Context, in iter.Seq[session.Session]) {
 	i := 0
 	for s := range in {
 		result := make(chan outcome, 1)
-		if !offer(ctx, r.slots, struct{}{}) || !offer(ctx, r.results, result) {
+		if !send(ctx, r.slots, struct{}{}) || !send(ctx, r.results, result) {
 			return
 		}
 		ctx := effect.Scope(ctx, strconv.Itoa(i))
@@ -108,8 +108,8 @@ func (r *mapping) feed(ctx context.Context, in iter.Seq[session.Session]) {
 	}
 }
 
-// offer sends a value, unless ctx ends before.
-func offer[T any](ctx context.Context, to chan<- T, value T) bool {
+// send sends a value, unless ctx ends before.
+func send[T any](ctx context.Context, to chan<- T, value T) bool {
 	if ctx.Err() != nil {
 		return false
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
 	"runtime"
 	"strconv"
 	"sync/atomic"
@@ -218,7 +217,7 @@ func TestMapForksWorkspaces(t *testing.T) {
 func testMapForks(t *testing.T, share bool) {
 	sb := forkable(t, map[string]string{"kept": "kept"})
 	m := &flow.Map{Parallel: 2, Share: share, Workflow: flow.Func(func(ctx context.Context, s session.Session) (session.Session, error) {
-		if err := s.Sandbox().WriteFile(ctx, "file"+s.Text(), []byte(s.Text()), os.FileMode(0o600)); err != nil {
+		if err := s.Sandbox().WriteFile(ctx, "file"+s.Text(), []byte(s.Text())); err != nil {
 			return s, err
 		}
 		if s.Text() == "2" {
@@ -311,6 +310,6 @@ func ExampleMap() {
 	}
 	// Output:
 	// I have read one
-	// failed: 1/agent: scripted: the message is empty
+	// failed: 1/agent: call model scripted:: bad request: the message is empty
 	// I have read three
 }

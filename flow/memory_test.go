@@ -106,7 +106,7 @@ func TestRecallLoopIsBounded(t *testing.T) {
 		return scripted.Reply{Calls: []session.Call{call, call, call}}
 	})
 	const bound = 1500
-	a := &flow.Agent{Model: loop, Memory: m, Tools: memorytool.New(m, &memorytool.Options{Tokens: bound})}
+	a := &flow.Agent{Model: loop, Memory: m, Tools: memorytool.New(m, &memorytool.Options{Tokens: bound}), MaxSteps: 1000}
 	out, err := a.Forward(t.Context(), session.FromUser("llama"))
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestRecallLoopIsBounded(t *testing.T) {
 			calls++
 		}
 		for p := range c.Parts() {
-			if memory.Marked(p) && p.URL != string(memory.Root) {
+			if uri, _ := memory.MarkedTrust(p); memory.Marked(p) && uri != memory.Root {
 				if seen[p.URL] {
 					t.Errorf("%s was told twice", p.URL)
 				}
@@ -233,5 +233,62 @@ func TestExtractor(t *testing.T) {
 				t.Errorf("asked with %s", text)
 			}
 		})
+	}
+}
+
+// Agents that share the tools have each its own bound, and what an agent was told in front
+// of its session is not told to it again.
+func TestRecallOfTwoAgents(t *testing.T) {
+	m := openMemory(t, nil)
+	for i := range 40 {
+		mustRemember(t, m, strings.Repeat("llama ", 40)+strings.Repeat("x", i+1), memory.TrustUser)
+	}
+	const bound = 1000
+	tools := memorytool.New(m, &memorytool.Options{Tokens: bound})
+	agent := func(name string) *flow.Agent {
+		return &flow.Agent{Name: name, Memory: m, Tools: tools, Model: scripted.Func(func(req *llm.Request) scripted.Reply {
+			if req.Messages.Len() > 40 {
+				return scripted.Reply{Text: "enough"}
+			}
+			call := scripted.Call("recall", `{"query":"llama","limit":10}`)
+			return scripted.Reply{Calls: []session.Call{call, call, call}}
+		})}
+	}
+	var ends []session.Session
+	var mu sync.Mutex
+	ctx := flow.Observe(t.Context(), func(e flow.Event) {
+		if e, ok := e.(flow.End); ok {
+			mu.Lock()
+			defer mu.Unlock()
+			ends = append(ends, e.Session)
+		}
+	})
+	if _, err := (&flow.Parallel{Branches: []flow.Workflow{agent("a"), agent("b")}}).Forward(ctx, session.FromUser("llama")); err != nil {
+		t.Fatal(err)
+	}
+	agents := 0
+	for _, s := range ends {
+		if n := memory.MarkedTokens(s.Transcript()); n > 0 {
+			agents++
+			if n > bound || n < bound/2 {
+				t.Errorf("session %s recalled %d tokens of %d", s.ID(), n, bound)
+			}
+		}
+		told := map[string]bool{}
+		for _, e := range s.Lineage().Extras {
+			if e.Key == memory.ToldExtra {
+				told[e.Value] = true
+			}
+		}
+		for _, c := range s.All() {
+			for p := range c.Parts() {
+				if uri, _ := memory.MarkedTrust(p); uri != memory.Root && told[string(uri)] {
+					t.Errorf("%s was told twice", uri)
+				}
+			}
+		}
+	}
+	if agents != 2 {
+		t.Errorf("%d sessions recalled", agents)
 	}
 }

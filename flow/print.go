@@ -66,6 +66,8 @@ func title(w Workflow) string {
 		return "Done"
 	case *Label:
 		return fmt.Sprintf("Label(%q)", w.Name)
+	case fmt.Stringer: // workflows of yours
+		return w.String()
 	}
 	return NameOf(w)
 }
@@ -82,6 +84,9 @@ func (a *Agent) title() string {
 			names[i] = t.Name
 		}
 		text += fmt.Sprintf(", tools: %s", strings.Join(names, ", "))
+	}
+	if a.Policy != nil {
+		text += ", policy"
 	}
 	if a.Memory != nil {
 		text += ", memory: " + a.Memory.String()

@@ -34,7 +34,7 @@ func (l *loop) recall(ctx context.Context) error {
 	}
 	l.req.Prompt = l.req.Prompt.Append(told.Chunks...)
 	for _, h := range told.Hits {
-		l.told = append(l.told, h.URI)
+		l.told, l.worst = append(l.told, h.URI), worse(l.worst, h.Trust, len(l.told) == 0)
 	}
 	if l.emit != nil && (len(told.Chunks) > 0 || told.Notice != "") {
 		l.emit(Told{l.where(), told})
@@ -42,12 +42,21 @@ func (l *loop) recall(ctx context.Context) error {
 	return nil
 }
 
-// extraTold names a note that an agent was told, in the lineage of the session it made.
-const extraTold = "memory.told"
+// worse is the label that is worth less, the first one where there is none yet.
+func worse(a, b memory.Trust, first bool) memory.Trust {
+	if first || a.Better(b) == a {
+		return b
+	}
+	return a
+}
 
+// toldExtras name the notes that the agent was told, and who said the least trusted of them.
 func (l *loop) toldExtras() (extras []session.Extra) {
 	for _, uri := range l.told {
-		extras = append(extras, session.Extra{Key: extraTold, Value: string(uri)})
+		extras = append(extras, session.Extra{Key: memory.ToldExtra, Value: string(uri)})
+	}
+	if len(extras) > 0 {
+		extras = append(extras, session.Extra{Key: memory.TrustExtra, Value: string(l.worst)})
 	}
 	return extras
 }

@@ -17,9 +17,9 @@ import (
 // Selector has a model choose which workflow is next. Set its fields before the first
 // use; then it is safe for concurrent use.
 type Selector struct {
-	Name   string // in paths and prints; empty: "selector"
-	Prompt string // what to go by, beside the choices' descriptions; may be empty
-	Model  llm.Model
+	Name   string     // in paths and prints; empty: "selector"
+	Prompt string     // what to go by, beside the choices' descriptions; may be empty
+	Model  llm.Model  // that of llm.WithModel comes before it
 	Params llm.Params // what they say of tools and of the reply's form is not used
 	Window int        // tokens of the conversation that the model is shown, the newest; 0: DefaultWindow
 }
@@ -39,7 +39,10 @@ func (x *Selector) Select(ctx context.Context, s session.Session, choices ...Wor
 func (x *Selector) Choose(ctx context.Context, s session.Session, choices ...Workflow) (Choice, error) {
 	ctx = effect.Scope(ctx, x.name())
 	o, err := newOffer(choices)
-	if err = errors.Join(x.Check(), err); err != nil {
+	if llm.Override(ctx, x.Model) == nil {
+		err = missing("model")
+	}
+	if err != nil {
 		return Choice{Session: s}, fail(ctx, s.ID(), "select", err)
 	}
 	m := begin(ctx, journaled(ctx, s))

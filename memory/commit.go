@@ -40,12 +40,8 @@ func (s *Store) Commit(ctx context.Context, in session.Session, o *CommitOptions
 	if c.Len == 0 {
 		return Committed{}, s.fail(op.name, op.on, invalid("the session is empty"))
 	}
-	at, err := now(ctx)
-	if err != nil {
-		return Committed{}, s.fail(op.name, op.on, err)
-	}
 	return do(ctx, s, op, c, func(ctx context.Context) (Committed, error) {
-		return s.commit(ctx, Archive{Session: c.Session, Digest: c.Digest, Len: c.Len, Time: at, Used: c.Used, Transcript: t}, o.Wait)
+		return s.commit(ctx, Archive{Session: c.Session, Digest: c.Digest, Len: c.Len, Time: time.Now().UTC(), Used: c.Used, Transcript: t}, o.Wait)
 	})
 }
 

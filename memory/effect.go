@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -35,6 +36,23 @@ type answered[Out any] struct {
 	Error *Error `json:"error,omitempty"`
 }
 
+// Settle implements [effect.Settler]: people give the result as it is.
+func (a *answered[Out]) Settle(value json.RawMessage) error { return json.Unmarshal(value, &a.Out) }
+
+// forJournal is an error as a replay will have it, so that the program sees the same now.
+func forJournal(ctx context.Context, err error) *Error {
+	var failed *Error
+	if !errors.As(err, &failed) || !effect.Journaled(ctx) {
+		return failed
+	}
+	data, err := json.Marshal(failed)
+	again := &Error{}
+	if err != nil || json.Unmarshal(data, again) != nil {
+		return failed
+	}
+	return again
+}
+
 // operation is one of a store's effects.
 type operation struct {
 	name  string
@@ -51,9 +69,7 @@ func do[In, Out any](ctx context.Context, s *Store, op operation, in In, fn func
 		if err = s.fail(op.name, op.on, err); err != nil && ctx.Err() != nil {
 			return answered[Out]{Out: out}, err
 		}
-		var failed *Error
-		errors.As(err, &failed)
-		return answered[Out]{out, failed}, nil
+		return answered[Out]{out, forJournal(ctx, err)}, nil
 	})
 	if err == nil && got.Error != nil {
 		err = got.Error

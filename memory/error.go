@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/openrath-go/rath/memory/driver"
 )
@@ -50,16 +51,18 @@ type recorded struct {
 	On    string   `json:"on,omitempty"`
 	Store string   `json:"store"`
 	Text  string   `json:"text"`
+	Hint  string   `json:"hint,omitempty"`
 	Kinds []string `json:"kinds,omitempty"`
 }
 
 var sentinels = []error{
 	ErrInvalidURI, ErrInvalid, ErrNotFound, ErrExists, ErrUnauthorized, ErrTransport, ErrUnsupported, ErrConflict, ErrClosed,
+	fs.ErrNotExist, fs.ErrExist, fs.ErrPermission,
 }
 
 // MarshalJSON writes the error for a journal.
 func (e *Error) MarshalJSON() ([]byte, error) {
-	r := recorded{Op: e.Op, On: e.On, Store: e.Store, Text: e.Err.Error()}
+	r := recorded{Op: e.Op, On: e.On, Store: e.Store, Text: e.Err.Error(), Hint: e.Hint()}
 	for _, kind := range sentinels {
 		if errors.Is(e.Err, kind) {
 			r.Kinds = append(r.Kinds, kind.Error())
@@ -74,7 +77,7 @@ func (e *Error) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return err
 	}
-	again := &remembered{text: r.Text}
+	again := &remembered{text: r.Text, hint: r.Hint}
 	for _, kind := range sentinels {
 		for _, text := range r.Kinds {
 			if kind.Error() == text {
@@ -89,10 +92,12 @@ func (e *Error) UnmarshalJSON(data []byte) error {
 // remembered is an error read back.
 type remembered struct {
 	text  string
+	hint  string
 	kinds []error
 }
 
 func (r *remembered) Error() string   { return r.text }
+func (r *remembered) Hint() string    { return r.hint }
 func (r *remembered) Unwrap() []error { return r.kinds }
 
 func unsupported(what string) error { return fmt.Errorf("%w: %s", ErrUnsupported, what) }

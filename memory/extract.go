@@ -61,7 +61,7 @@ type harvest struct {
 	notes []Note
 }
 
-func (h *harvest) add(ctx context.Context, facts []Fact, lines []Line) error {
+func (h *harvest) add(ctx context.Context, facts []Fact, p part) error {
 	for _, f := range facts[:min(len(facts), maxFacts)] {
 		f.Text = strings.ToValidUTF8(strings.TrimSpace(f.Text), "\uFFFD")
 		if known, ok := h.known[f.Confirms]; ok {
@@ -72,7 +72,7 @@ func (h *harvest) add(ctx context.Context, facts []Fact, lines []Line) error {
 		if f.Text == "" || len(f.Text) > maxFact {
 			continue
 		}
-		n, err := h.note(ctx, f, lines)
+		n, err := h.note(ctx, f, p)
 		if err != nil {
 			return err
 		}
@@ -81,14 +81,14 @@ func (h *harvest) add(ctx context.Context, facts []Fact, lines []Line) error {
 	return nil
 }
 
-func (h *harvest) note(ctx context.Context, f Fact, lines []Line) (Note, error) {
+func (h *harvest) note(ctx context.Context, f Fact, p part) (Note, error) {
 	if !slices.Contains(Categories, f.Category) {
 		f.Category = "facts"
 	}
 	folder := driver.Root.Join(driver.ScopeUser, "memories", f.Category)
-	line, ok := lineOf(lines, f.Chunk)
+	line, _ := lineOf(p.lines, f.Chunk)
 	n := Note{
-		Text: f.Text, About: f.About, Importance: min(max(f.Importance, 0), 1), Time: h.at, Trust: trustOf(line, ok, lines),
+		Text: f.Text, About: f.About, Importance: min(max(f.Importance, 0), 1), Time: h.at, Trust: trustOf(line, p),
 		Source: Source{Session: h.of.Session, Chunk: line.Number},
 	}
 	if old, ok := h.known[f.Updates]; ok {
@@ -112,10 +112,16 @@ func (h *harvest) name(ctx context.Context, folder URI, text string) (URI, error
 	return uri, err
 }
 
-// keep adds a note in place of one with its URI.
+// keep adds a note in place of one with its URI, unless that is to be trusted more: what is
+// read with all that is tainted was read alone before.
 func (h *harvest) keep(n Note) {
-	h.notes = slices.DeleteFunc(h.notes, func(o Note) bool { return o.URI == n.URI })
-	h.notes = append(h.notes, n)
+	i := slices.IndexFunc(h.notes, func(o Note) bool { return o.URI == n.URI })
+	switch {
+	case i < 0:
+		h.notes = append(h.notes, n)
+	case h.notes[i].Trust.Better(n.Trust) != h.notes[i].Trust || h.notes[i].Trust == n.Trust:
+		h.notes[i] = n
+	}
 	h.known[n.URI] = n
 }
 
@@ -127,26 +133,15 @@ func lineOf(lines []Line, number int) (Line, bool) {
 	return lines[i], true
 }
 
-// trustOf is the label of a fact: that of who said it. Where that is not told, it is the
-// worst of all who may have.
-func trustOf(said Line, ok bool, lines []Line) Trust {
-	if ok {
-		return trusted(said.Kind)
-	}
-	for _, l := range lines {
-		if l.Kind == session.KindToolResult {
-			return TrustTool
-		}
-	}
-	return TrustAgent
-}
-
-func trusted(k session.Kind) Trust {
-	switch k {
-	case session.KindUser:
-		return TrustUser
-	case session.KindToolResult:
+// trustOf is the label of a fact. In what is clean it is that of who said it, and of what
+// nobody said it is the model's. The model is not believed where it may have been made to
+// say so.
+func trustOf(said Line, p part) Trust {
+	switch {
+	case p.tainted:
 		return TrustTool
+	case said.Number > 0 && said.Kind == session.KindUser:
+		return TrustUser
 	}
 	return TrustAgent
 }

@@ -31,16 +31,17 @@ type RecallOptions struct {
 
 // Recall finds the notes that answer a query, best first. In the query, "words in quotes"
 // follow each other, and a star at the end of a word stands for any ending.
-func (s *Store) Recall(ctx context.Context, query string, o *RecallOptions) (Found, error) {
-	q, err := s.query(ctx, query, o)
+func (s *Store) Recall(ctx context.Context, text string, o *RecallOptions) (Found, error) {
+	q, err := query(text, o)
 	if err != nil {
-		return Found{}, s.fail(OpRecall, quoted(query), err)
+		return Found{}, s.fail(OpRecall, quoted(text), err)
 	}
-	op := operation{OpRecall, quoted(query), effect.ReadOnly}
+	op := operation{OpRecall, quoted(text), effect.ReadOnly}
 	return do(ctx, s, op, q, func(ctx context.Context) (Found, error) {
 		if err := s.canFind(q); err != nil {
 			return Found{}, err
 		}
+		q.Now = time.Now().UTC() // not part of the call: who asks the same again asks later
 		return s.d.Find(ctx, q)
 	})
 }
@@ -58,7 +59,7 @@ func (s *Store) canFind(q driver.Query) error {
 	return nil
 }
 
-func (s *Store) query(ctx context.Context, text string, o *RecallOptions) (driver.Query, error) {
+func query(text string, o *RecallOptions) (driver.Query, error) {
 	if o == nil {
 		o = &RecallOptions{}
 	}
@@ -66,13 +67,9 @@ func (s *Store) query(ctx context.Context, text string, o *RecallOptions) (drive
 		return driver.Query{}, invalid("a limit of %d notes: it is at most %d", o.Limit, MaxLimit)
 	}
 	under, err := canonical(o.Under)
-	if err != nil {
-		return driver.Query{}, err
-	}
-	at, err := now(ctx)
 	return driver.Query{
 		Text: text, Under: under, Limit: cmp.Or(o.Limit, DefaultLimit), Match: o.Match, Meta: o.Meta, Trust: o.Trust,
-		Since: o.Since, Until: o.Until, Ended: o.Ended, Now: at, Snippet: o.Snippet,
+		Since: o.Since, Until: o.Until, Ended: o.Ended, Snippet: o.Snippet,
 	}, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/openrath-go/rath/effect"
@@ -69,7 +70,7 @@ type written struct {
 // put keeps a note. If another has its name, and the name is of our making, it gets a
 // longer one of the folder.
 func (s *Store) put(ctx context.Context, mode driver.Mode, n Note, folder URI) (Note, error) {
-	n, err := s.checked(ctx, n)
+	n, err := checked(n)
 	if err != nil {
 		return Note{}, s.fail(OpWrite, cmp.Or(string(n.URI), quoted(n.Text)), err)
 	}
@@ -77,6 +78,9 @@ func (s *Store) put(ctx context.Context, mode driver.Mode, n Note, folder URI) (
 	return do(ctx, s, op, written{mode, n}, func(ctx context.Context) (Note, error) {
 		if err := s.canKeep(n); err != nil {
 			return Note{}, err
+		}
+		if n.Time.IsZero() {
+			n.Time = time.Now().UTC()
 		}
 		kept, err := s.d.Put(ctx, mode, n)
 		if errors.Is(err, ErrExists) && folder != "" {
@@ -91,7 +95,7 @@ func (s *Store) put(ctx context.Context, mode driver.Mode, n Note, folder URI) (
 }
 
 // checked refuses what no driver has to take, and completes the rest.
-func (s *Store) checked(ctx context.Context, n Note) (Note, error) {
+func checked(n Note) (Note, error) {
 	uri, err := ParseURI(string(n.URI))
 	if err != nil {
 		return n, err
@@ -101,12 +105,7 @@ func (s *Store) checked(ctx context.Context, n Note) (Note, error) {
 		return n, err
 	}
 	if n.Replaces != "" {
-		if n.Replaces, err = ParseURI(string(n.Replaces)); err != nil {
-			return n, err
-		}
-	}
-	if n.Time.IsZero() {
-		n.Time, err = now(ctx)
+		n.Replaces, err = ParseURI(string(n.Replaces))
 	}
 	return n, err
 }

@@ -3,9 +3,11 @@ package memory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/openrath-go/rath/memory/driver"
 	"github.com/openrath-go/rath/memory/resource"
@@ -40,21 +42,26 @@ const introduction = `What follows is from memory, each note quoted behind "> ".
 
 // Tell recalls notes for a session and makes system chunks of them: each names its URI, its
 // time and who said it, and quotes the note, so that what a note says cannot pass for an
-// instruction. A note comes once, and not if the session has it already.
+// instruction. A note comes once, and not if the session has it already. A server that cannot
+// be reached is a notice, no error.
 func (s *Store) Tell(ctx context.Context, in session.Session, i Injection) (Told, error) {
 	query := lastUser
 	if i.Query != nil {
 		query = i.Query
 	}
 	text := tail(query(in), maxQuery)
-	if strings.TrimSpace(text) == "" || i.Tokens < 0 {
+	if !strings.ContainsFunc(text, isWord) || i.Tokens < 0 {
 		return Told{}, nil
 	}
 	found, err := s.Recall(ctx, text, &i.Recall)
+	if errors.Is(err, ErrTransport) {
+		return Told{Notice: "the agent is told nothing: " + err.Error()}, nil
+	}
 	if err != nil {
 		return Told{}, err
 	}
-	t := telling{room: cmp.Or(i.Tokens, DefaultTokens) - resource.Tokens(introduction), told: quotedIn(in.Transcript())}
+	t := NewTelling(in.Detach(), 0) // what an earlier turn was told is not in front of this one
+	t.room = cmp.Or(i.Tokens, DefaultTokens) - resource.Tokens(introduction)
 	told := Told{Notice: found.Notice}
 	for _, h := range found.Hits {
 		if part, ok := t.take(h); ok {
@@ -62,22 +69,12 @@ func (s *Store) Tell(ctx context.Context, in session.Session, i Injection) (Told
 		}
 	}
 	if len(told.Chunks) > 0 {
-		told.Chunks = slices.Insert(told.Chunks, 0, session.System(mark(Root, introduction)))
+		told.Chunks = slices.Insert(told.Chunks, 0, session.System(mark(Root, TrustUser, introduction)))
 	}
 	return told, nil
 }
 
-// Quote makes parts of hits, as Tell does, for tools: about so many tokens, and without what
-// a transcript has already. It returns the tokens that are left.
-func Quote(hits []Hit, t session.Transcript, tokens int) (parts []session.Part, left int) {
-	telling := telling{room: tokens, told: quotedIn(t)}
-	for _, h := range hits {
-		if part, ok := telling.take(h); ok {
-			parts = append(parts, part)
-		}
-	}
-	return parts, telling.room
-}
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }
 
 func lastUser(s session.Session) (text string) {
 	for _, c := range s.All() {
@@ -95,11 +92,19 @@ func tail(text string, runes int) string {
 	return text
 }
 
-// mark makes a part of a text from memory.
-func mark(uri URI, text string) session.Part { return session.Part{Text: text, URL: string(uri)} }
+// mark makes a part of a text from memory. The fragment of its URL says who said it.
+func mark(uri URI, trust Trust, text string) session.Part {
+	return session.Part{Text: text, URL: string(uri) + "#" + string(trust)}
+}
 
 // Mark makes a part of what a memory says of itself, which is not to be remembered either.
-func Mark(text string) session.Part { return mark(Root, text+"\n") }
+func Mark(text string) session.Part { return mark(Root, TrustUser, text+"\n") }
+
+// MarkedTrust returns the URI of a part that is from memory, and who said it.
+func MarkedTrust(p session.Part) (URI, Trust) {
+	uri, trust, _ := strings.Cut(p.URL, "#")
+	return URI(uri), Trust(trust)
+}
 
 // Marked reports whether a part was told from memory, so that nobody takes it for
 // something new.
@@ -130,41 +135,77 @@ func MarkedTokens(t session.Transcript) (n int) {
 	return n
 }
 
-// telling is the room that is left, and what was told.
-type telling struct {
+// Telling is what one session may still be told, by tools too. It is not safe for concurrent
+// use.
+type Telling struct {
 	room int
-	told map[string]bool // by the words of quotes
+	told map[string]bool // by URI, and by the words of quotes
 }
 
-func quotedIn(t session.Transcript) map[string]bool {
-	told := make(map[string]bool)
-	for _, c := range t.All() {
+// NewTelling is the room that so many tokens leave in a session: what is from memory in its
+// transcript counts, and what its lineage names is told already.
+func NewTelling(s session.Session, tokens int) *Telling {
+	t := &Telling{room: tokens - MarkedTokens(s.Transcript()), told: map[string]bool{}}
+	for _, c := range s.All() {
 		for p := range c.Parts() {
 			if _, quoted, ok := strings.Cut(p.Text, "\n"); ok && Marked(p) {
-				told[driver.Words(quoted)] = true
+				t.told[driver.Words(quoted)] = true
 			}
 		}
 	}
-	return told
+	for _, e := range s.Lineage().Extras {
+		if e.Key == ToldExtra {
+			t.told[e.Value] = true
+		}
+	}
+	return t
+}
+
+// ToldExtra is the key of the lineage extras that name the notes which an agent was told, and
+// TrustExtra of the one that says who said the least trusted of them.
+const (
+	ToldExtra  = "memory.told"
+	TrustExtra = "memory.trust"
+)
+
+// Quote makes parts of the hits that there is room for and that were not told yet.
+func (t *Telling) Quote(hits []Hit) (parts []session.Part) {
+	for _, h := range hits {
+		if part, ok := t.take(h); ok {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+// Full reports whether no note fits any more.
+func (t *Telling) Full() bool { return t.room < minQuote }
+
+// Say makes a part of what a memory says of itself, and counts it.
+func (t *Telling) Say(text string) session.Part {
+	p := Mark(strings.ReplaceAll(cut(clean(text), lineRunes), "\n", " "))
+	t.room -= resource.Tokens(p.Text)
+	return p
 }
 
 // take makes a part of a hit, cut to the room there is; it takes none that is left with
 // hardly a word.
-func (t *telling) take(h Hit) (session.Part, bool) {
+func (t *Telling) take(h Hit) (session.Part, bool) {
 	head, text := heading(h), quote(h)
 	room := t.room - resource.Tokens(head)
-	if room < MinQuote || t.told[driver.Words(text)] {
+	if room < minQuote || t.told[driver.Words(text)] || t.told[string(h.URI)] {
 		return session.Part{}, false
 	}
 	short := cutTokens(text, room)
-	part := mark(h.URI, head+short+"\n")
+	part := mark(h.URI, h.Trust, head+short+"\n")
 	t.room -= resource.Tokens(part.Text)
 	t.told[driver.Words(text)], t.told[driver.Words(short)] = true, true
+	t.told[string(h.URI)] = true
 	return part, true
 }
 
-// MinQuote is the shortest beginning of a note that is worth its heading, in tokens.
-const MinQuote = 12
+// minQuote is the shortest beginning of a note that is worth its heading, in tokens.
+const minQuote = 12
 
 func cutTokens(text string, tokens int) string {
 	if resource.Tokens(text) <= tokens {
@@ -180,7 +221,7 @@ func cutTokens(text string, tokens int) string {
 // heading names a note, who said it and when it held.
 func heading(h Hit) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "[memory:%s] %s", h.URI, said(h.Note))
+	fmt.Fprintf(&b, "[memory:%s] %s", escaped(h.URI), said(h.Note.Trust))
 	if !h.Time.IsZero() {
 		fmt.Fprintf(&b, ", %s", h.Time.Format("2006-01-02"))
 	}
@@ -191,8 +232,8 @@ func heading(h Hit) string {
 	return b.String()
 }
 
-func said(n Note) string {
-	switch n.Trust {
+func said(t Trust) string {
+	switch t {
 	case TrustUser:
 		return "said by the user"
 	case TrustAgent:
@@ -205,8 +246,38 @@ func said(n Note) string {
 	return "of unknown origin, not to be trusted"
 }
 
-// lineEnds are all that a reader may take for the end of a line.
-var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
+// escaped is a URI of which no part can pass for a sentence.
+func escaped(u URI) string {
+	const most = 160
+	var b strings.Builder
+	for i := 0; i < len(u) && b.Len() < most; i++ {
+		if c := u[i]; c < 0x80 && (isWord(rune(c)) || strings.IndexByte("-_./:", c) >= 0) {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// templates take apart what chat templates have for the ends of messages.
+var templates = strings.NewReplacer("\r\n", "\n", "<|", "< |", "|>", "| >")
+
+// clean makes everything that a reader may take for the end of a line one, and leaves out
+// what cannot be seen.
+func clean(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case strings.ContainsRune("\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029", r):
+			return '\n'
+		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, templates.Replace(text))
+}
 
 func quote(h Hit) string {
 	text := h.Snippet
@@ -216,5 +287,5 @@ func quote(h Hit) string {
 	if h.Title != "" {
 		text = h.Title + "\n" + text
 	}
-	return "> " + strings.ReplaceAll(strings.TrimSpace(lineEnds.Replace(text)), "\n", "\n> ")
+	return "> " + strings.ReplaceAll(strings.TrimSpace(clean(text)), "\n", "\n> ")
 }

@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -82,7 +81,8 @@ func (w *worker) next(ctx context.Context) bool {
 	notes, err := w.extract(ctx, job)
 	if err == nil {
 		err = w.d.Finish(context.WithoutCancel(ctx), job, notes)
-	} else {
+	}
+	if err != nil {
 		w.putBack(ctx, job, err)
 	}
 	w.complain(ctx, "extract facts of session "+job.Archive.Session.String(), err)
@@ -119,30 +119,37 @@ func (w *worker) extract(ctx context.Context, job driver.Job) ([]Note, error) {
 		defer close(stopped)
 		w.renew(ctx, job, cancel)
 	}()
-	h := harvest{store: w.store, of: job.Archive, at: job.Archive.Time, known: map[URI]Note{}}
-	for lines := range windows(job.Archive.Transcript, job.From) {
-		known, err := w.known(ctx, lines)
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range known {
-			if _, ok := h.known[n.URI]; !ok {
-				h.known[n.URI] = n
-			}
-		}
-		facts, err := w.store.opts.Extractor.Extract(ctx, Extraction{lines, h.all()})
-		if err != nil {
-			return nil, err
-		}
-		if err := h.add(ctx, facts, lines); err != nil {
+	h := harvest{store: w.store, of: job.Archive, at: job.Archive.Time}
+	for part := range windows(job.Archive.Transcript, job.From) {
+		if err := w.read(ctx, &h, part); err != nil {
 			return nil, err
 		}
 	}
 	return h.notes, context.Cause(ctx)
 }
 
-func (h *harvest) all() []Note {
-	return slices.SortedFunc(maps.Values(h.known), func(a, b Note) int { return cmp.Compare(a.URI, b.URI) })
+// read has the facts of a part extracted. Notes of this job that are not kept yet are known
+// too.
+func (w *worker) read(ctx context.Context, h *harvest, part part) error {
+	known, err := w.known(ctx, part.lines)
+	if err != nil {
+		return err
+	}
+	h.known = map[URI]Note{}
+	for _, n := range append(known, h.notes...) {
+		h.known[n.URI] = n
+	}
+	shown := make([]Note, 0, len(h.known))
+	for _, uri := range slices.Sorted(maps.Keys(h.known)) {
+		n := h.known[uri]
+		n.Text = cutTokens(n.Text, knownTokens)
+		shown = append(shown, n)
+	}
+	facts, err := w.store.opts.Extractor.Extract(ctx, Extraction{part.lines, shown})
+	if err != nil {
+		return err
+	}
+	return h.add(ctx, facts, part)
 }
 
 func (w *worker) renew(ctx context.Context, job driver.Job, lost context.CancelCauseFunc) {
@@ -161,8 +168,11 @@ func (w *worker) renew(ctx context.Context, job driver.Job, lost context.CancelC
 	}
 }
 
-// maxKnown is how many notes an extractor is shown for each part of a transcript.
-const maxKnown = 16
+// The notes that an extractor is shown for each part of a transcript.
+const (
+	maxKnown    = 16
+	knownTokens = 200 // of each
+)
 
 // known are notes that lines may be about.
 func (w *worker) known(ctx context.Context, lines []Line) ([]Note, error) {
@@ -194,30 +204,89 @@ const (
 	lineTokens   = 2000 // of one chunk: more of a tool's output has no more facts
 )
 
-// windows yields a transcript from a chunk on, in parts that an extractor can read.
-func windows(t session.Transcript, from int) iter.Seq[[]Line] {
-	return func(yield func([]Line) bool) {
-		var lines []Line
-		size := 0
-		for i, c := range t.From(from) {
+// part is what an extractor reads at once. What a tool, or a document, has put into a
+// conversation is tainted, and so is what was said of it: whoever reads that may be made to
+// say that the user said it. So what is clean is read alone before.
+type part struct {
+	lines   []Line
+	tainted bool
+}
+
+// windows yields a transcript from a chunk on in parts: what is clean, and then, if there
+// is more, all of it.
+func windows(t session.Transcript, from int) iter.Seq[part] {
+	return func(yield func(part) bool) {
+		var clean, all []Line
+		tainted := false
+		for i, c := range t.All() {
 			text := strings.TrimSpace(Unmarked(c))
-			if text == "" || c.Kind() == session.KindSystem {
+			tainted = tainted || text != "" && taints(c)
+			if i < from || text == "" || c.Kind() == session.KindSystem {
 				continue
 			}
-			text = cutTokens(text, lineTokens)
-			n := resource.Tokens(text)
-			if size+n > windowTokens && len(lines) > 0 {
-				if !yield(lines) {
-					return
-				}
-				lines, size = nil, 0
+			line := Line{i + 1, c.Kind(), cutTokens(text, lineTokens)}
+			if all = append(all, line); !tainted || c.Kind() == session.KindUser && !taints(c) {
+				clean = append(clean, line)
 			}
-			lines, size = append(lines, Line{i + 1, c.Kind(), text}), size+n
 		}
-		if len(lines) > 0 {
-			yield(lines)
+		if inWindows(clean, false, yield) && len(all) > len(clean) {
+			inWindows(all, true, yield)
 		}
 	}
+}
+
+// taints reports whether a chunk has in it what neither the user nor the model said. A
+// summary may have anything in it.
+func taints(c session.Chunk) bool {
+	if c.Kind() == session.KindToolResult {
+		return true
+	}
+	for p := range c.Parts() {
+		if strings.HasPrefix(p.URL, summaryScheme) {
+			return true
+		}
+	}
+	return false
+}
+
+// summaryScheme begins the URL of a text that stands for a part of a conversation: see
+// [github.com/openrath-go/rath/flow.Compressor].
+const summaryScheme = "transcript:"
+
+// Tainted reports whether a conversation has in it what neither the user nor the model
+// said, or what was recalled and was not said by them either.
+func Tainted(s session.Session) bool {
+	for _, c := range s.All() {
+		if taints(c) && Unmarked(c) != "" {
+			return true
+		}
+		for p := range c.Parts() {
+			if _, trust := MarkedTrust(p); Marked(p) && trust != TrustUser && trust != TrustAgent {
+				return true
+			}
+		}
+	}
+	for _, e := range s.Lineage().Extras {
+		if e.Key == TrustExtra && Trust(e.Value) != TrustUser && Trust(e.Value) != TrustAgent {
+			return true
+		}
+	}
+	return false
+}
+
+func inWindows(lines []Line, tainted bool, yield func(part) bool) bool {
+	from, size := 0, 0
+	for i, l := range lines {
+		n := resource.Tokens(l.Text)
+		if size+n > windowTokens && i > from {
+			if !yield(part{lines[from:i], tainted}) {
+				return false
+			}
+			from, size = i, 0
+		}
+		size += n
+	}
+	return from == len(lines) || yield(part{lines[from:], tainted})
 }
 
 // tell keeps an outcome for who waits for it.

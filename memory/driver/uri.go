@@ -74,10 +74,16 @@ func checkSegment(s string) error {
 		return fmt.Errorf("%s is no name", s)
 	case len(s) > MaxSegment:
 		return fmt.Errorf("the segment %.40q is longer than %d bytes", s, MaxSegment)
-	case strings.ContainsRune(s, '\\') || strings.ContainsFunc(s, unicode.IsControl):
-		return fmt.Errorf("the segment %q has a backslash or control characters", s)
+	case strings.ContainsFunc(s, func(r rune) bool { return !InSegment(r) }):
+		return fmt.Errorf("the segment %q has a backslash, control characters or ends of lines", s)
 	}
 	return nil
+}
+
+// InSegment reports whether a character may be in a segment: it ends no line, and does not
+// turn the direction of what follows.
+func InSegment(r rune) bool {
+	return r != '\\' && r != '/' && !unicode.IsControl(r) && !unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
 }
 
 func isScope(s string) bool {

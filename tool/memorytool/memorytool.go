@@ -7,7 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/openrath-go/rath/effect"
@@ -47,15 +47,34 @@ type kit struct {
 	memory *memory.Store
 	opts   Options
 
-	mu    sync.Mutex
-	step  step // that calls ran in last
-	spent int  // tokens, in it and before
+	mu       sync.Mutex
+	sessions []*room // that recalled last, the latest at the end
 }
 
-// step is one round of calls, which see the same session.
-type step struct {
+// room is what recall may still add to a session. Calls of one round do not see each other's
+// results, so it is kept here.
+type room struct {
 	session session.ID
-	len     int
+	*memory.Telling
+	said bool // that it is full
+}
+
+// maxRooms is more than the sessions that an agent works on at once. One that is forgotten
+// has its transcript counted again.
+const maxRooms = 1024
+
+// room returns that of a session. Whoever calls it holds mu.
+func (k *kit) room(s session.Session) *room {
+	i := slices.IndexFunc(k.sessions, func(r *room) bool { return r.session == s.ID() })
+	if i < 0 {
+		if len(k.sessions) == maxRooms {
+			k.sessions = slices.Delete(k.sessions, 0, 1)
+		}
+		r := &room{session: s.ID(), Telling: memory.NewTelling(s, k.opts.Tokens)}
+		k.sessions = append(k.sessions, r)
+		return r
+	}
+	return k.sessions[i]
 }
 
 type recallIn struct {
@@ -70,32 +89,38 @@ func (k *kit) recall(ctx context.Context, in recallIn) ([]session.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, full := k.quote(tool.SessionOf(ctx), found.Hits)
-	if found.Notice != "" {
-		parts = append(parts, memory.Mark("("+found.Notice+")"))
-	}
-	switch {
-	case full:
-		parts = append(parts, memory.Mark(fmt.Sprintf("(No more fits: recall may add about %d tokens to a session.)", k.opts.Tokens)))
-	case len(found.Hits) == 0:
-		parts = append(parts, memory.Mark("(Nothing is known of that.)"))
-	case len(parts) == 0:
-		parts = append(parts, memory.Mark("(All that was found is in this session already.)"))
-	}
-	return parts, nil
+	return k.tell(tool.SessionOf(ctx), found), nil
 }
 
-// quote makes parts of hits within the room that the session has left. Calls of one round
-// do not see each other's results, so they are counted here.
-func (k *kit) quote(s session.Session, hits []memory.Hit) (parts []session.Part, full bool) {
+func (k *kit) tell(s session.Session, found memory.Found) []session.Part {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if now := (step{s.ID(), s.Len()}); now != k.step {
-		k.step, k.spent = now, memory.MarkedTokens(s.Transcript())
+	r := k.room(s)
+	if r.Full() {
+		return r.full()
 	}
-	parts, left := memory.Quote(hits, s.Transcript(), k.opts.Tokens-k.spent)
-	k.spent = k.opts.Tokens - left
-	return parts, left < memory.MinQuote
+	parts := r.Quote(found.Hits)
+	switch {
+	case len(found.Hits) == 0:
+		parts = append(parts, r.Say("(Nothing is known of that.)"))
+	case len(parts) == 0 && !r.Full():
+		parts = append(parts, r.Say("(All that was found was told already.)"))
+	case len(parts) == 0:
+		return r.full()
+	}
+	if found.Notice != "" {
+		parts = append(parts, r.Say("("+found.Notice+")"))
+	}
+	return parts
+}
+
+// full says once that recall adds no more, and then as little as can be said.
+func (r *room) full() []session.Part {
+	if r.said {
+		return []session.Part{session.Text("-")}
+	}
+	r.said = true
+	return []session.Part{session.Text("(No more fits: recall has told this session all that it may.)")}
 }
 
 type rememberIn struct {
@@ -118,10 +143,8 @@ func (k *kit) remember(ctx context.Context, in rememberIn) (session.Part, error)
 // trust is what an agent's word is worth: once it has read what a tool brought, that may be
 // what it repeats.
 func trust(s session.Session) memory.Trust {
-	for _, c := range s.All() {
-		if c.Kind() == session.KindToolResult && memory.Unmarked(c) != "" {
-			return memory.TrustTool
-		}
+	if memory.Tainted(s) {
+		return memory.TrustTool
 	}
 	return memory.TrustAgent
 }
