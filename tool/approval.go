@@ -59,14 +59,18 @@ func ApproverOf(ctx context.Context) Approver {
 
 // approve asks for a decision if the call needs one. It is an effect: a resumed or
 // replayed run does not ask again.
-func approve(ctx context.Context, t *Tool, call session.Call) (Decision, error) {
+func approve(ctx context.Context, t *Tool, call session.Call, p Policy) (Decision, error) {
 	approver := ApproverOf(ctx)
+	asker, _ := ctx.Value(askerKey{}).(Approver)
 	if approver == nil && t.Approval {
-		approver, _ = ctx.Value(askerKey{}).(Approver)
+		approver = asker
+	}
+	if p != nil {
+		approver = judged(p, orElse(approver, asker), approver)
 	}
 	asked := approval(t, &call)
 	if approver == nil && !effect.Known(ctx, asked) {
-		return Decision{Reason: "it needs an approval, and nobody is there to give it"}, nil
+		return Decision{Reason: nobody}, nil
 	}
 	return effect.Do(ctx, asked,
 		func(ctx context.Context) (Decision, error) { return ask(ctx, approver, t, call) })

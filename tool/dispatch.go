@@ -19,6 +19,7 @@ type Dispatch struct {
 	Tools    Set
 	Started  func(session.Call) // called when a call begins, nil: nobody cares
 	Finished func(Done)         // called when a call has its result
+	Policy   Policy             // asked about every call before anybody else is; nil: there is none
 	Owner    string             // who keeps the snapshots around calls: see [sandbox.Sandbox.Keep]; empty: the session
 }
 
@@ -28,6 +29,7 @@ type Done struct {
 	Chunk  session.Chunk // the tool result
 	Took   time.Duration
 	Change Change
+	Made   []session.Session // what the tool says it made; those on record are known by id alone
 }
 
 // Run answers every call with one tool result, in the order of the calls. Calls whose
@@ -39,7 +41,7 @@ func (d *Dispatch) Run(ctx context.Context, s session.Session, calls []session.C
 	for i, call := range calls {
 		jobs[i] = d.prepare(ctx, s, call)
 	}
-	if err := approveAll(jobs); err != nil {
+	if err := d.approveAll(jobs); err != nil {
 		return interrupted(calls), err
 	}
 	for _, j := range jobs {
@@ -117,7 +119,7 @@ func (d *Dispatch) prepare(ctx context.Context, s session.Session, call session.
 
 // approveAll has the calls approved, in their order. The next is asked about when the
 // one before is decided, or its question is put; after an error none is.
-func approveAll(jobs []*job) error {
+func (d *Dispatch) approveAll(jobs []*job) error {
 	errs := make([]error, len(jobs))
 	var failed atomic.Bool
 	var wg sync.WaitGroup
@@ -125,7 +127,7 @@ func approveAll(jobs []*job) error {
 		if failed.Load() {
 			break
 		}
-		if j.known || !needsApproval(j.ctx, j.tool, &j.inv.call) {
+		if j.known || d.Policy == nil && !needsApproval(j.ctx, j.tool, &j.inv.call) {
 			continue
 		}
 		put := make(chan struct{})

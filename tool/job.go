@@ -45,7 +45,8 @@ func (j *job) validate() *job {
 
 // approve has the call approved, or refuses it.
 func (j *job) approve(ctx context.Context) error {
-	decision, err := approve(ctx, j.tool, j.inv.call)
+	ctx = context.WithValue(ctx, invocationKey{}, &j.inv)
+	decision, err := approve(ctx, j.tool, j.inv.call, j.d.Policy)
 	switch {
 	case err != nil:
 		return fmt.Errorf("approve %s: %w", j.inv.call.Name, err)
@@ -166,6 +167,7 @@ func (j *job) run(ctx context.Context) (Done, error) {
 	if out.Change != nil {
 		done.Change = *out.Change
 	}
+	done.Made = out.sessions()
 	if sb := j.inv.session.Sandbox(); !live && sb != nil {
 		sb.Advance(sandbox.Version{Snapshot: done.Change.After, Number: done.Change.Number})
 	}
@@ -196,10 +198,12 @@ func (j *job) finished(done Done, result session.Chunk) Done {
 
 // performed is what a journal keeps of a call.
 type performed struct {
-	Chunk  session.Chunk `json:"chunk"`
-	Change *Change       `json:"workspace,omitempty"`
-	Fatal  string        `json:"fatal,omitempty"` // the text of an ErrFatal
-	cause  error         // the ErrFatal itself, unless this is a record
+	Chunk  session.Chunk     `json:"chunk"`
+	Change *Change           `json:"workspace,omitempty"`
+	Fatal  string            `json:"fatal,omitempty"` // the text of an ErrFatal
+	cause  error             // the ErrFatal itself, unless this is a record
+	Made   []session.ID      `json:"sessions,omitempty"`
+	made   []session.Session // the same, unless this is a record
 
 	settled *Result // what a person says that the tool gave
 }
@@ -213,6 +217,27 @@ func (p *performed) Settle(value json.RawMessage) error {
 	}
 	p.settled = &Result{Parts: []session.Part{session.Text(*text)}}
 	return nil
+}
+
+// sessions are what the tool made.
+func (p performed) sessions() []session.Session {
+	if p.made != nil {
+		return p.made
+	}
+	made := make([]session.Session, len(p.Made))
+	for i, id := range p.Made {
+		made[i] = session.Absent(id)
+	}
+	return made
+}
+
+// making notes what the tool made.
+func (p performed) making(made []session.Session) performed {
+	p.made = made
+	for _, s := range made {
+		p.Made = append(p.Made, s.ID())
+	}
+	return p
 }
 
 func (p performed) fatal() error {
@@ -236,16 +261,16 @@ func (j *job) perform(ctx context.Context) (performed, error) {
 	result, err := j.call(context.WithValue(ctx, invocationKey{}, &j.inv))
 	switch {
 	case err == nil:
-		return performed{Chunk: t.chunk(call, result)}, nil
+		return performed{Chunk: t.chunk(call, result)}.making(result.Made), nil
 	case errors.Is(err, ErrFatal):
-		return performed{Chunk: failureOf(t.Name, err).Chunk(call, session.Failed), Fatal: err.Error(), cause: err}, nil
+		return performed{Chunk: failureOf(t.Name, err).Chunk(call, session.Failed), Fatal: err.Error(), cause: err}.making(result.Made), nil
 	case expired != nil && context.Cause(ctx) == expired:
 		f := Failure{Kind: KindTimeout, Message: fmt.Sprintf("%s took longer than %v and was stopped", t.Name, t.Timeout), Detail: err.Error()}
 		return performed{Chunk: f.Chunk(call, session.Failed)}, nil
 	case ctx.Err() != nil:
 		return performed{Chunk: Interrupted(call)}, ctx.Err()
 	}
-	return performed{Chunk: failureOf(t.Name, err).Chunk(call, session.Failed)}, nil
+	return performed{Chunk: failureOf(t.Name, err).Chunk(call, session.Failed)}.making(result.Made), nil
 }
 
 func (j *job) call(ctx context.Context) (Result, error) {

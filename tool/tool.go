@@ -48,6 +48,11 @@ type Tool struct {
 	// Approval makes each call wait for an [Approver], and be refused where there is
 	// none.
 	Approval bool
+	// Final says that a call which succeeds is the agent's last act: the model is not asked
+	// again, and the session ends with the call's result.
+	Final bool
+	// Origin is what the tool was made of, such as a workflow, for those who look for that.
+	Origin any
 
 	// Run does the work. The arguments have passed the schema. An error becomes a failed
 	// result unless it is an ErrFatal. Run must return soon after ctx ends.
@@ -63,6 +68,9 @@ type Tool struct {
 type Result struct {
 	Parts  []session.Part
 	Failed bool // the parts tell of a failure
+	// Made are sessions that the tool made on its way. They become parents of the session
+	// that the call belongs to.
+	Made []session.Session
 }
 
 // Spec describes the tool to a model.
