@@ -55,5 +55,8 @@ func (a *Agent) Check() error {
 	if a.CommitOnForward && a.Memory == nil {
 		errs = append(errs, errors.New("CommitOnForward is set, and there is no Memory"))
 	}
+	if c, ok := a.Policy.(Checker); ok {
+		errs = append(errs, c.Check())
+	}
 	return errors.Join(append(errs, a.Tools.Check())...)
 }

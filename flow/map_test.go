@@ -31,7 +31,7 @@ func numbers(n int) iter.Seq[session.Session] {
 	}
 }
 
-// answering is an agent that answers a number with its double, and fails on odd thirds.
+// answering is an agent that answers a number with its double, if before lets it.
 func answering(before func(ctx context.Context, n int) error) flow.Workflow {
 	model := scripted.Func(func(req *llm.Request) scripted.Reply {
 		n, _ := strconv.Atoi(req.Messages.Last().Text())

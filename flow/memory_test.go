@@ -2,6 +2,7 @@ package flow_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -250,8 +251,13 @@ func TestRecallOfTwoAgents(t *testing.T) {
 			if req.Messages.Len() > 40 {
 				return scripted.Reply{Text: "enough"}
 			}
-			call := scripted.Call("recall", `{"query":"llama","limit":10}`)
-			return scripted.Reply{Calls: []session.Call{call, call, call}}
+			var calls []session.Call
+			for i := range 3 {
+				call := scripted.Call("recall", `{"query":"llama","limit":10}`)
+				call.ID = fmt.Sprint(name, req.Messages.Len()+i)
+				calls = append(calls, call)
+			}
+			return scripted.Reply{Calls: calls}
 		})}
 	}
 	var ends []session.Session

@@ -27,7 +27,9 @@ type weather struct {
 const sunny = `{"city":"Berlin","degrees":21.5}`
 
 func TestOutput(t *testing.T) {
-	text := func(s string) scripted.Reply { return scripted.Reply{Text: s, Usage: &session.Usage{Input: 7, Output: 2}} }
+	text := func(s string) scripted.Reply {
+		return scripted.Reply{Text: s, Usage: &session.Usage{Input: 7, Output: 2}}
+	}
 	call := scripted.Reply{Calls: []session.Call{scripted.Call("upper", `{"text":"x"}`)}, Usage: &session.Usage{Input: 7, Output: 2}}
 	refuse := scripted.Reply{Error: &llm.Error{Kind: llm.ErrBadRequest, Message: "response_format?"}}
 	want := weather{City: "Berlin", Degrees: 21.5}

@@ -22,6 +22,7 @@ import (
 func NewHTTPClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 1024, 256
+	t.ReadBufferSize, t.WriteBufferSize = 1<<10, 1<<10 // most of what a session in flight takes
 	return &http.Client{Transport: t}
 }
 

@@ -75,15 +75,16 @@ func (s *Store) archive(ctx context.Context, d driver.Archiver, a Archive, wait 
 // Archives returns what was committed of a session, or of all if it is zero, the oldest
 // first.
 func (s *Store) Archives(ctx context.Context, id session.ID) ([]Archive, error) {
-	d, ok := s.d.(driver.Archiver)
-	if !ok {
-		return nil, s.fail(OpList, "archives", unsupported("list what was committed"))
-	}
-	list, err := d.Archives(ctx, id)
-	return list, s.fail(OpList, "archives", err)
+	return do(ctx, s, operation{OpList, "archives", effect.ReadOnly}, id, func(ctx context.Context) ([]Archive, error) {
+		if d, ok := s.d.(driver.Archiver); ok {
+			return d.Archives(ctx, id)
+		}
+		return nil, unsupported("list what was committed")
+	})
 }
 
-// Transcript returns what was committed under a digest.
+// Transcript returns what was committed under a digest. It is no effect: the digest says
+// what it gives.
 func (s *Store) Transcript(ctx context.Context, digest session.Digest) (session.Transcript, error) {
 	d, ok := s.d.(driver.Archiver)
 	if !ok {

@@ -22,6 +22,7 @@ const (
 	OpMove   = "move"
 	OpAdd    = "add"
 	OpCommit = "commit"
+	OpStats  = "stats"
 )
 
 // asked is an effect's input.

@@ -20,7 +20,8 @@ const (
 // plain reports whether a note is no more than its text and time.
 func plain(n Note) bool {
 	return n.Title == "" && n.Context == "" && n.About == "" && n.Importance == 0 && n.Trust == TrustUnknown && len(n.Meta) == 0 &&
-		n.Source == (Source{}) && n.Until.IsZero() && n.Replaces == "" && !strings.HasPrefix(n.Text, frameBegin)
+		n.Source == (Source{}) && n.Until.IsZero() && n.Replaces == "" &&
+		(n.Time.IsZero() || !undated(n.Time)) && !strings.HasPrefix(n.Text, frameBegin)
 }
 
 // frame writes a note as a file, with front matter where it is more than its text.

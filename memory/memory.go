@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/memory/driver"
 	"github.com/openrath-go/rath/memory/resource"
 )
@@ -126,12 +127,12 @@ func (s *Store) Capabilities() Capabilities { return s.d.Capabilities() }
 
 // Stats tells how much is kept.
 func (s *Store) Stats(ctx context.Context) (Stats, error) {
-	c, ok := s.d.(driver.Counter)
-	if !ok {
-		return Stats{}, s.fail("count", "", unsupported("tell how much it keeps"))
-	}
-	stats, err := c.Stats(ctx)
-	return stats, s.fail("count", "", err)
+	return do(ctx, s, operation{OpStats, "", effect.ReadOnly}, struct{}{}, func(ctx context.Context) (Stats, error) {
+		if c, ok := s.d.(driver.Counter); ok {
+			return c.Stats(ctx)
+		}
+		return Stats{}, unsupported("tell how much it keeps")
+	})
 }
 
 // Close ends what runs in the background, where that can be taken up again later, and

@@ -144,12 +144,12 @@ func TestErrorsHaveKinds(t *testing.T) {
 
 func TestDirectoryOfTheReference(t *testing.T) {
 	s := open(t, nil)
-	done, err := s.Import(t.Context(), "testdata/openrath")
+	done, err := s.Import(t.Context(), "testdata/openrath", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (memory.Transferred{Notes: 6, Others: 5}); done != want {
-		t.Errorf("imported %+v, not %+v", done, want)
+	if d := cmp.Diff(memory.Transferred{Notes: 6, Others: 5}, done); d != "" {
+		t.Errorf("imported (-want +got):\n%s", d)
 	}
 	for query, want := range map[string]memory.URI{
 		"compact summaries":      "memory://user/memories/preferences/1f0c9ab2",
@@ -164,7 +164,7 @@ func TestDirectoryOfTheReference(t *testing.T) {
 		}
 	}
 	out := filepath.Join(t.TempDir(), "out")
-	if _, err := s.Export(t.Context(), out); err != nil {
+	if _, err := s.Export(t.Context(), out, nil); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(files(t, "testdata/openrath"), files(t, out)); d != "" {
@@ -201,8 +201,10 @@ func TestExportKeepsAllOfANote(t *testing.T) {
 	remember(t, s, "The user lives in Lisbon.", about)
 	dir := filepath.Join(t.TempDir(), "out")
 	for _, step := range []func() (memory.Transferred, error){
-		func() (memory.Transferred, error) { return s.Export(t.Context(), dir) },
-		func() (memory.Transferred, error) { return other.Import(t.Context(), dir) },
+		func() (memory.Transferred, error) { return s.Export(t.Context(), dir, nil) },
+		func() (memory.Transferred, error) {
+			return other.Import(t.Context(), dir, &memory.ImportOptions{Trust: true})
+		},
 	} {
 		if done, err := step(); err != nil || done.Notes != 2 {
 			t.Fatalf("%+v, %v", done, err)
@@ -223,7 +225,7 @@ func TestExportKeepsAllOfANote(t *testing.T) {
 			t.Errorf("%s, %v, %v", d, errA, errB)
 		}
 	}
-	if _, err := s.Export(t.Context(), dir); !errors.Is(err, os.ErrExist) {
+	if _, err := s.Export(t.Context(), dir, nil); !errors.Is(err, os.ErrExist) {
 		t.Errorf("export over a directory: %v", err)
 	}
 }

@@ -5,14 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/url"
-	"os"
-	"path"
 	"path/filepath"
 	"strings"
-	"unicode"
+	"time"
 	"unicode/utf8"
 
 	"github.com/openrath-go/rath/effect"
@@ -23,7 +20,7 @@ import (
 // ResourceOptions say how a document is kept. The zero ResourceOptions keep it under its
 // name in memory://resources.
 type ResourceOptions struct {
-	To         URI     // the folder; empty: memory://resources/ and the name
+	To         URI     // the folder; empty: memory://resources/ and the name, see [Store.AddResource]
 	Data       []byte  // the document itself; the name is only its name then
 	MIME       string  // of Data; empty: found out
 	Wait       bool    // where a server reads it: until it can be found
@@ -32,225 +29,188 @@ type ResourceOptions struct {
 	Progress   func(Progress) // called now and then from one goroutine; may be nil
 }
 
-// Progress is how far the adding of a resource has come.
+// Progress is how far an addition, an import or an export has come.
 type Progress struct {
-	Name  string // of the file at hand
+	Name  string // of the file or note at hand
 	Files int    // done
-	Notes int
+	Total int    // there are; 0: not known
+	Notes int    // done
 }
 
-// resourced is the input of an addition.
+// resourced is the input of an addition: what the caller gave, but for what may be secret.
 type resourced struct {
-	Name   string `json:"name"`
-	To     URI    `json:"to"`
-	SHA256 string `json:"sha256,omitempty"` // of Data
-	Wait   bool   `json:"wait,omitempty"`
+	Name    string `json:"name"`
+	Address string `json:"address,omitempty"` // the digest of the name, if the name is not all of it
+	To      URI    `json:"to,omitempty"`
+	SHA256  string `json:"sha256,omitempty"` // of Data
+	Wait    bool   `json:"wait,omitempty"`
 }
 
 // AddResource keeps a document: a file, all files of a folder, what is at an http or https
 // address, or the data in the options. Each is a folder of notes, pieces that overlap, with
-// the headings above them; who said it is a document, whose word is not to be trusted. A
-// file that is there already, to the byte, is not kept again; one that has changed takes
-// the place of what was there. What cannot be read of a folder is skipped, and told.
+// the headings above them; who said it is a document, whose word is not to be trusted.
+//
+// A file that is there already, to the byte, or anywhere among the resources, is not kept
+// again; one that has changed takes the place of what was there. Another document there is
+// [ErrExists]. What cannot be kept of a folder is skipped, and told.
+//
+// Without a destination, it is named after the file or address, with eight digits of the
+// digest of its absolute name behind it, for there are many README.md. Of an address, what
+// may be secret (user, password, query) is in no note, no record and no error.
 func (s *Store) AddResource(ctx context.Context, name string, o *ResourceOptions) (Ingested, error) {
 	if o == nil {
 		o = &ResourceOptions{}
 	}
-	to, err := s.destination(name, o)
+	shown := resource.Shown(name)
+	to, err := checkedResource(name, o)
 	if err != nil {
-		return Ingested{}, s.fail(OpAdd, quoted(name), err)
+		return Ingested{}, s.fail(OpAdd, quoted(shown), err)
 	}
-	in := resourced{Name: name, To: to, Wait: o.Wait}
+	in := resourced{Name: shown, To: to, Wait: o.Wait}
+	if shown != name {
+		in.Address = hexDigest([]byte(name))
+	}
 	if o.Data != nil {
-		sum := sha256.Sum256(o.Data)
-		in.SHA256 = hex.EncodeToString(sum[:])
+		in.SHA256 = hexDigest(o.Data)
 	}
-	at, err := now(ctx)
-	if err != nil {
-		return Ingested{}, s.fail(OpAdd, quoted(name), err)
-	}
-	return do(ctx, s, operation{OpAdd, name, effect.Idempotent}, in, func(ctx context.Context) (Ingested, error) {
+	return do(ctx, s, operation{OpAdd, shown, effect.Idempotent}, in, func(ctx context.Context) (Ingested, error) {
+		whole := identity(name, o)
+		to := cmp.Or(to, Root.Join(driver.ScopeResources, slug(shown, whole)))
 		if d, ok := s.d.(driver.Ingester); ok {
-			return d.Ingest(ctx, driver.Resource{URI: to, Name: name, Data: o.Data, MIME: o.MIME, Wait: o.Wait})
+			out, err := d.Ingest(ctx, driver.Resource{URI: to, Name: name, Data: o.Data, MIME: o.MIME, Wait: o.Wait})
+			return hidden(name, out, err)
 		}
-		a := addition{store: s, options: o, out: Ingested{URI: to}, note: Note{Importance: o.Importance, Meta: o.Meta, Time: at, Trust: TrustResource}}
-		return a.out, a.run(ctx, name)
+		a := addition{store: s, options: o, name: name, identity: whole, out: Ingested{URI: to}}
+		a.note = Note{Importance: o.Importance, Meta: o.Meta, Time: time.Now().UTC(), Trust: TrustResource}
+		err := a.run(ctx)
+		return a.out, err
 	})
 }
 
-func (s *Store) destination(name string, o *ResourceOptions) (URI, error) {
+func hexDigest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// checkedResource gives the destination that the caller named, if any, in its canonical form.
+func checkedResource(name string, o *ResourceOptions) (URI, error) {
 	if strings.TrimSpace(name) == "" {
 		return "", invalid("the resource has no name")
 	}
-	to := cmp.Or(o.To, Root.Join(driver.ScopeResources, slug(name)))
-	to, err := ParseURI(string(to))
+	if !(o.Importance >= 0 && o.Importance <= 1) {
+		return "", invalid("an importance of %v: it is from 0 to 1", o.Importance)
+	}
+	if o.To == "" {
+		return "", nil
+	}
+	to, err := ParseURI(string(o.To))
 	if err == nil && to.Parent() == Root {
 		err = invalid("%s is a scope: name a folder within one", to)
 	}
 	return to, err
 }
 
-// slug makes a segment of a file's name or an address.
-func slug(name string) string {
-	if u, err := url.Parse(name); err == nil && resource.IsURL(name) {
-		name = u.Host + u.Path
-	} else if abs, err := filepath.Abs(name); err == nil {
-		name = filepath.Base(abs)
+// identity is what tells a resource from all others: its whole address or absolute name, or
+// the name that was given to data.
+func identity(name string, o *ResourceOptions) string {
+	if o.Data != nil || resource.IsURL(name) {
+		return name
 	}
-	return segment(name)
+	abs, err := filepath.Abs(name)
+	if err != nil {
+		return name
+	}
+	return abs
 }
 
-// segment makes any text a segment of a URI.
-func segment(text string) string {
+// slug makes a segment of the name of a resource.
+func slug(shown, whole string) string {
+	name := whole
+	switch u, err := url.Parse(shown); {
+	case err == nil && resource.IsURL(shown):
+		name = u.Host + u.Path
+	case filepath.IsAbs(whole):
+		name = filepath.Base(whole)
+	}
+	return segment(name, whole)
+}
+
+// segment makes any text a segment of a URI. If it is not all of what it stands for, the
+// digest of that follows it.
+func segment(text, whole string) string {
 	text = strings.Map(func(r rune) rune {
-		if r == '/' || r == '\\' || unicode.IsControl(r) || r == utf8.RuneError {
+		if !driver.InSegment(r) || r == utf8.RuneError {
 			return '_'
 		}
 		return r
 	}, strings.ToValidUTF8(strings.Trim(text, "/"), "_"))
-	for len(text) > driver.MaxSegment-8 {
+	if text == "" || text == "." || text == ".." {
+		text = "document"
+	}
+	if text == whole && len(text) <= driver.MaxSegment-16 {
+		return text
+	}
+	for len(text) > driver.MaxSegment-16 {
 		_, n := utf8.DecodeLastRuneInString(text)
 		text = text[:len(text)-n]
 	}
-	if text == "" || text == "." || text == ".." {
-		return "document"
-	}
-	return text
+	return text + "-" + hexDigest([]byte(whole))[:short]
 }
 
-// addition is a resource on its way into the store.
-type addition struct {
-	store    *Store
-	options  *ResourceOptions
-	isFolder bool
-	out      Ingested
-	note     Note // what all notes of it have in common
+// hidden takes out of what a server says of an address what may be secret in that.
+func hidden(name string, out Ingested, err error) (Ingested, error) {
+	shown := resource.Shown(name)
+	if shown == name {
+		return out, err
+	}
+	without := strings.NewReplacer(secrets(name)...)
+	for i, text := range out.Skipped {
+		out.Skipped[i] = without.Replace(text)
+	}
+	if err != nil && without.Replace(err.Error()) != err.Error() {
+		err = &hiding{without.Replace(err.Error()), err}
+	}
+	return out, err
 }
 
-func (a *addition) run(ctx context.Context, name string) error {
-	if a.options.Data != nil {
-		d, err := resource.Parse(ctx, name, a.options.MIME, a.options.Data, a.store.opts.Resources)
-		if err != nil {
-			return err
-		}
-		return a.keep(ctx, a.out.URI, d)
+// secrets are the parts of an address that may be secret, each with what is told instead.
+func secrets(address string) []string {
+	pairs := []string{address, resource.Shown(address)}
+	u, err := url.Parse(address)
+	if err != nil {
+		return pairs
 	}
-	if info, err := os.Stat(name); err == nil && !resource.IsURL(name) {
-		a.isFolder = info.IsDir()
+	hide := []string{u.RawQuery}
+	for _, values := range u.Query() {
+		hide = append(hide, values...)
 	}
-	for d, err := range resource.Load(ctx, name, a.store.opts.Resources) {
-		var skipped *resource.Skipped
-		switch {
-		case errors.As(err, &skipped):
-			a.out.Skipped = append(a.out.Skipped, skipped.Error())
-			continue
-		case err != nil:
-			return err
-		}
-		if err := a.keep(ctx, a.folder(d), d); err != nil {
-			return err
+	if password, ok := u.User.Password(); ok {
+		hide = append(hide, u.User.String(), password)
+	}
+	for _, text := range hide {
+		if len(text) >= 4 { // what is shorter is in other words, too
+			pairs = append(pairs, text, "...")
 		}
 	}
-	return nil
+	return pairs
 }
 
-// folder is where a document goes: that of the resource itself, or one in it for each file
-// of a folder.
-func (a *addition) folder(d resource.Document) URI {
-	to := a.out.URI
-	if a.isFolder {
-		for name := range strings.SplitSeq(path.Clean(d.Name), "/") {
-			to = to.Join(segment(name))
-		}
-	}
-	return to
+// hiding is an error that says less than what it wraps.
+type hiding struct {
+	text string
+	err  error
 }
 
-// keep makes a document's notes.
-func (a *addition) keep(ctx context.Context, folder URI, d resource.Document) error {
-	there, err := a.known(ctx, folder, d.SHA256)
-	switch {
-	case err != nil:
-		return err
-	case there != "":
-		a.out.Known++
-		if !a.isFolder {
-			a.out.URI = there
-		}
-	default:
-		if err := a.replace(ctx, folder, a.notes(folder, d)); err != nil {
-			return err
-		}
-		a.out.Files++
-		a.out.Notes += len(d.Pieces)
-	}
-	if a.options.Progress != nil {
-		a.options.Progress(Progress{d.Name, a.out.Files + a.out.Known, a.out.Notes})
-	}
-	return nil
+func (h *hiding) Error() string { return h.text }
+func (h *hiding) Unwrap() error { return h.err }
+
+// taken is an [ErrExists] that says what can be done.
+type taken struct{ at URI }
+
+func (t *taken) Error() string {
+	return fmt.Sprintf("%v: %s has another document", ErrExists, t.at)
 }
-
-// digestKey is the metadata by which a document is found again.
-const digestKey = "sha256"
-
-// known returns where the very same document is kept, here or anywhere among resources;
-// nothing if it is not.
-func (a *addition) known(ctx context.Context, folder URI, digest string) (URI, error) {
-	if has, err := a.has(ctx, folder, digest); has || err != nil {
-		return folder, err
-	}
-	if !a.store.d.Capabilities().Filter {
-		return "", nil
-	}
-	found, err := a.store.d.Find(ctx, driver.Query{Meta: map[string]string{digestKey: digest}, Under: []URI{Root.Join(driver.ScopeResources)}, Limit: 1})
-	if err != nil || len(found.Hits) == 0 {
-		return "", err
-	}
-	there := found.Hits[0].URI.Parent()
-	if has, err := a.has(ctx, there, digest); !has || err != nil {
-		return "", err
-	}
-	return there, nil
-}
-
-// has reports whether a folder has a document. Its first piece says so: see replace.
-func (a *addition) has(ctx context.Context, folder URI, digest string) (bool, error) {
-	first, err := a.store.d.Get(ctx, piece(folder, 0))
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	return err == nil && first.Source.SHA256 == digest, err
-}
-
-func piece(folder URI, i int) URI { return folder.Join(fmt.Sprintf("%04d", i+1)) }
-
-func (a *addition) notes(folder URI, d resource.Document) []Note {
-	notes := make([]Note, len(d.Pieces))
-	for i, p := range d.Pieces {
-		n := a.note
-		n.URI, n.Text, n.Title, n.Context = piece(folder, i), p.Text, d.Title, p.Context
-		n.Source = Source{Origin: d.Name, SHA256: d.SHA256}
-		n.Meta = map[string]string{digestKey: d.SHA256}
-		for k, v := range a.note.Meta {
-			n.Meta[k] = v
-		}
-		notes[i] = n
-	}
-	return notes
-}
-
-// replace keeps a document's notes in place of those of an older one. What the older one has
-// more goes first: if the rest is not done any more, the first piece still is the older one's.
-func (a *addition) replace(ctx context.Context, folder URI, notes []Note) error {
-	for i := len(notes); ; i++ {
-		_, err := a.store.d.Remove(ctx, piece(folder, i), false)
-		if errors.Is(err, ErrNotFound) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-	}
-	_, err := a.store.d.Put(ctx, driver.Replace, notes...)
-	return err
+func (t *taken) Unwrap() error { return ErrExists }
+func (t *taken) Hint() string {
+	return "choose another folder for it, or remove what is there"
 }

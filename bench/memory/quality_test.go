@@ -81,21 +81,25 @@ func ask(t testing.TB, s driver.Store, match driver.Matching) func(string) []int
 }
 
 // table prints what is measured on one corpus.
-type table struct {
-	c       corpus
-	queries []query
-}
+type table struct{ queries []query }
 
-func newTable(c corpus, queries int) table {
-	q := c.queries
-	if step := len(q) / queries; step > 1 { // evenly from all
-		q = nil
-		for i := 0; i < len(c.queries); i += step {
+// newTable takes n queries of a corpus, evenly from all. What was tuned was tuned on queries
+// with even numbers: those with odd ones are held out, and can be taken alone.
+func newTable(c corpus, n int, heldOut bool) table {
+	kind, q := "", c.queries
+	if heldOut {
+		kind, q = " held-out", nil
+		for i := 1; i < len(c.queries); i += 2 {
 			q = append(q, c.queries[i])
 		}
 	}
-	fmt.Printf("\n%s: %d texts, %d queries\n\n| | recall@5 | recall@10 | MRR | nDCG@10 |\n|---|---|---|---|---|\n", c.name, len(c.texts), len(q))
-	return table{c, q}
+	step := max(1, len(q)/n)
+	var some []query
+	for i := 0; i < len(q); i += step {
+		some = append(some, q[i])
+	}
+	fmt.Printf("\n%s: %d texts, %d%s queries\n\n| | recall@5 | recall@10 | MRR | nDCG@10 |\n|---|---|---|---|---|\n", c.name, len(c.texts), len(some), kind)
+	return table{some}
 }
 
 func (b table) show(name string, find func(string) []int) (s score) {
@@ -109,40 +113,76 @@ func (b table) show(name string, find func(string) []int) (s score) {
 func TestQuality(t *testing.T) {
 	n, queries := 3000, 300
 	if *full {
-		n, queries = 60_000, 1000
+		n, queries = 60_000, 1500
 	}
 	for _, test := range []struct {
 		name string
-		open func() corpus
+		open func(n int) corpus
 	}{
-		{"debian", func() corpus { return debian(t, n) }},
-		{"chats", func() corpus { return fixture(t, "Chats of many sessions", "chats.jsonl") }},
-		{"mixed", func() corpus { return fixture(t, "Chinese and English notes", "mixed.jsonl") }},
+		{"debian", func(n int) corpus { return debian(t, n) }},
+		{"chats", func(int) corpus { return fixture(t, "Chats of many sessions", "chats.jsonl") }},
+		{"mixed", func(int) corpus { return fixture(t, "Chinese and English notes", "mixed.jsonl") }},
 	} {
-		t.Run(test.name, func(t *testing.T) { quality(t, test.open(), queries) })
+		t.Run(test.name, func(t *testing.T) {
+			byWords(t, test.open(n), queries)
+			// Models take their time: they do not get more texts with -full.
+			byMeaning(t, test.open(3000), queries)
+		})
 	}
 }
 
-func quality(t *testing.T, c corpus, queries int) {
-	b := newTable(c, queries)
-	whole := make([]string, len(c.texts))
+// whole are the texts with their titles.
+func (c corpus) whole() []string {
+	all := make([]string, len(c.texts))
 	for i, text := range c.texts {
-		whole[i] = c.titles[i] + "\n" + text
+		all[i] = c.titles[i] + "\n" + text
 	}
-	plain := newBM25(whole)
+	return all
+}
+
+// byWords measures words beside plain BM25, with all queries: nothing was tuned on them.
+func byWords(t *testing.T, c corpus, queries int) {
+	b := newTable(c, queries, false)
+	plain := newBM25(c.whole())
 	base := b.show("plain BM25, which is also OpenRath's", func(q string) []int { return plain.find(q, 10) })
-	ours := b.show("words", ask(t, fill(t, c, nil), driver.MatchWords))
-	if ours.ndcg < base.ndcg {
-		t.Errorf("nDCG is %v, plain BM25 has %v", ours.ndcg, base.ndcg)
+	for _, stem := range []bool{false, true} {
+		name := map[bool]string{false: "words", true: "words, stems"}[stem]
+		ours := b.show(name, ask(t, fill(t, c, &local.Options{Stem: stem}), driver.MatchWords))
+		if ours.ndcg < base.ndcg {
+			t.Errorf("nDCG of %s is %v, plain BM25 has %v", name, ours.ndcg, base.ndcg)
+		}
 	}
-	b.show("words, stems", ask(t, fill(t, c, &local.Options{Stem: true}), driver.MatchWords))
-	embedders := []driver.Embedder{hashing{}}
-	if m := openWink(t, c); m != nil {
-		embedders = append(embedders, m)
+}
+
+// byMeaning measures models, alone and together with words, with held-out queries.
+func byMeaning(t *testing.T, c corpus, queries int) {
+	b := newTable(c, queries, true)
+	words := b.show("words, stems", ask(t, fill(t, c, &local.Options{Stem: true}), driver.MatchWords))
+	for _, m := range models(t, c) {
+		s := fill(t, c, &local.Options{Embedder: m, Stem: true})
+		alone := b.show(m.String()+" alone", ask(t, s, driver.MatchMeaning))
+		both := b.show(m.String()+" and words, stems", ask(t, s, driver.MatchBest))
+		if m.good && both.ndcg < max(words.ndcg, alone.ndcg) {
+			t.Errorf("%s and words have %s, words %s, the model alone %s", m, both.row(), words.row(), alone.row())
+		}
 	}
-	for _, e := range embedders {
-		s := fill(t, c, &local.Options{Embedder: e, Stem: true})
-		b.show(e.String()+" alone", ask(t, s, driver.MatchMeaning))
-		b.show(e.String()+" and words, stems", ask(t, s, driver.MatchBest))
+}
+
+// model is an embedder. A good one must not make answers worse than words or it alone do.
+type model struct {
+	driver.Embedder
+	good bool
+}
+
+// models are those that can be had: two need files.
+func models(t *testing.T, c corpus) []model {
+	// The chats and the notes are too few to learn from.
+	all := []model{{newLSA(c.whole()), len(c.texts) >= 3000}, {hashing{}, false}}
+	if *wink != "" {
+		all = append(all, model{openWink(t, c), false})
 	}
+	if *sentence != "" {
+		all = append(all, model{openSentences(t), true})
+	}
+	return all
 }

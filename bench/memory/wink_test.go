@@ -23,9 +23,6 @@ const wordsDim = 100
 
 // openWink reads the vectors of the words that a corpus has.
 func openWink(t testing.TB, c corpus) *words {
-	if *wink == "" {
-		return nil
-	}
 	need := map[string]bool{}
 	for _, text := range c.texts {
 		for _, w := range plainWords(text) {

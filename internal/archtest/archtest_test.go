@@ -48,6 +48,7 @@ var may = map[string][]string{
 
 	"tool":            {"llm", "session", "sandbox", "effect"},
 	"tool/builtin":    {"tool", "sandbox", "session", "effect"},
+	"tool/policy":     {"tool", "session", "sandbox"},
 	"tool/mcptool":    {"tool", "llm", "session", "sandbox", "effect"},
 	"tool/memorytool": {"tool", "memory", "session", "effect"},
 
@@ -59,13 +60,15 @@ var may = map[string][]string{
 	"store/sqlite":    {"store", "session", "internal/sqlitedb"},
 	"store/storetest": {"store", "session"},
 
-	"internal/config":   {},
-	"internal/sqlitedb": {},
-	"internal/archtest": {},
-	"internal/cli":      {"*"},
-	"cmd/rath":          {"internal/cli"},
-	"examples":          {"*"},
-	"bench":             {"*"},
+	"internal/config":    {},
+	"internal/mcpserver": {"flow", "memory", "session", "store", "tool"},
+	"internal/flowfile":  {"flow", "tool", "llm", "memory", "session", "effect"},
+	"internal/sqlitedb":  {},
+	"internal/archtest":  {},
+	"internal/cli":       {"*"},
+	"cmd/rath":           {"internal/cli"},
+	"examples":           {"*"},
+	"bench":              {"*"},
 }
 
 // sdks are who may import the libraries of one provider, and of the command line.
@@ -75,6 +78,8 @@ var sdks = map[string]string{
 	"github.com/spf13/":       "internal/cli",
 	"github.com/moby/":        "sandbox/docker",
 	"modernc.org/":            "internal/sqlitedb",
+	"github.com/goccy/":       "internal/flowfile",
+	"mvdan.cc/":               "tool/policy",
 	"github.com/ledongthuc/":  "memory/resource",
 	"github.com/tetratelabs/": "memory/resource",
 }

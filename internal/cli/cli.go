@@ -87,10 +87,10 @@ It needs no key: without a configured model the built-in offline one answers.`,
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "color: auto, always or never")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkColor() }
 	root.AddGroup(&cobra.Group{ID: "runs", Title: "Runs:"}, &cobra.Group{ID: "sessions", Title: "Sessions:"})
-	group(root, "runs", a.runCommand(), a.resumeCommand(), a.replayCommand(), a.rerunCommand(), a.psCommand(), a.runsCommand())
+	group(root, "runs", a.runCommand(), a.batchCommand(), a.checkCommand(), a.summaryCommand(), a.resumeCommand(), a.replayCommand(), a.rerunCommand(), a.psCommand(), a.runsCommand())
 	group(root, "sessions", a.lsCommand(), a.showCommand(), a.logCommand(), a.diffCommand(), a.forkCommand(), a.detachCommand(), a.mergeCommand(),
 		a.exportCommand(), a.verifyCommand(), a.importCommand(), a.gcCommand())
-	root.AddCommand(a.memoryCommand(), a.sandboxesCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), exitCodesTopic())
+	root.AddCommand(a.memoryCommand(), a.mcpCommand(), a.sandboxesCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), exitCodesTopic())
 	strict(root)
 	return root
 }

@@ -24,9 +24,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(asRath) != "" {
+		os.Exit(cli.Main(os.Args[1:]))
+	}
 	testscript.Main(m, map[string]func(){
 		"rath":   func() { os.Exit(cli.Main(os.Args[1:])) },
 		"forker": forker,
+		"asking": asking,
 	})
 }
 

@@ -27,8 +27,11 @@ type drive struct {
 	r       *records
 	spec    spec
 	agent   *flow.Agent
+	program flow.Workflow    // the agent, with what it gets within the run
+	alone   bool             // nobody answers other questions than those about calls
 	sandbox *sandbox.Sandbox // nil: none
 	memory  bound            // its Store is nil: none
+	clients clients          // of a flow's MCP servers
 	view    *view
 	who     deciding
 	runner  *run.Runner
@@ -41,6 +44,7 @@ func (a *app) newDrive(ctx context.Context, r *records, s spec, model llm.Model,
 		return nil, err
 	}
 	d := &drive{a: a, r: r, spec: s, view: a.newView()}
+	d.view.many = s.Flow != nil
 	if s.Memory != nil {
 		if d.memory, err = a.openMemory(ctx, s, model); err != nil {
 			return nil, err
@@ -48,6 +52,9 @@ func (a *app) newDrive(ctx context.Context, r *records, s spec, model llm.Model,
 		s.Place.memory = d.memory.files()
 	}
 	if d.agent, err = s.agent(model, d.memory.Store); err == nil {
+		d.program, err = s.workflow(model, d.memory.Store, d.connectMCP, d.connectFlow)
+	}
+	if err == nil {
 		d.sandbox, err = s.open(ctx, c, r.home)
 	}
 	if err != nil {
@@ -76,6 +83,7 @@ func (d *drive) place(_ context.Context, s session.Session) (session.Session, er
 }
 
 func (d *drive) close() {
+	d.clients.close()
 	if d.sandbox != nil {
 		_ = d.sandbox.Close() // what it could not remove it has told the tools
 	}
@@ -95,7 +103,7 @@ func (d *drive) start(ctx context.Context, in session.Session, timeout time.Dura
 		options = append(options, run.WithTimeout(timeout))
 	}
 	return d.run(ctx, id, func(ctx context.Context) (*run.Handle, error) {
-		return d.runner.Start(ctx, runName, d.agent, in.To(d.sandbox), options...)
+		return d.runner.Start(ctx, runName, d.program, in.To(d.sandbox), options...)
 	})
 }
 

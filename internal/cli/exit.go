@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/openrath-go/rath/flow"
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/memory"
 	"github.com/openrath-go/rath/run"
@@ -74,6 +75,8 @@ func exitCode(err error) int {
 		return exitCheck
 	case errors.Is(err, run.ErrWaiting):
 		return exitReview
+	case errors.Is(err, flow.ErrBudgetExceeded):
+		return exitBudget
 	case unread(err):
 		return exitUnread
 	case errors.Is(err, context.Canceled):

@@ -19,7 +19,7 @@ func exitCodesTopic() *cobra.Command {
   %-4d wrong usage: an unknown command, flag or argument
   %-4d a check failed: a replay diverged, or a dossier is not what was written
   %-4d a server did not accept the key, or there is none
-  %-4d a budget was used up (no command has one yet)
+  %-4d the budget of a run is spent; what was done is kept
   %-4d a run waits for somebody: to decide (rath runs decide), or to settle what may
        have happened (rath runs settle); then rath resume
   %-4d interrupted with Ctrl-C, or told to end; a run goes on with rath resume

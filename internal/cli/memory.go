@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/openrath-go/rath/memory"
@@ -64,8 +65,7 @@ func (m *memoryCommands) given(next func(*cobra.Command, []string) error) func(*
 	}
 }
 
-// use opens the memory for a command. One that only looks makes none that has a name: it
-// would be a wrong one.
+// use opens the memory for a command.
 func (m *memoryCommands) use(ctx context.Context, how access, do func(s *memory.Store) error) error {
 	chosen, err := m.chooseMemory(m.url)
 	if err != nil {
@@ -74,9 +74,19 @@ func (m *memoryCommands) use(ctx context.Context, how access, do func(s *memory.
 	return m.with(ctx, chosen, how, memory.Options{}, do)
 }
 
+// with opens a memory. Who only looks makes none: a name that is not there is a wrong one,
+// and the default is empty as long as nothing is kept.
 func (m *memoryCommands) with(ctx context.Context, chosen memoryChoice, how access, o memory.Options, do func(s *memory.Store) error) error {
-	if how != adding && m.url != "" && !chosen.exists() {
-		return &hinted{fmt.Errorf("there is no memory %s yet", chosen.name), "rath memory remember --memory " + m.url + " TEXT makes it"}
+	if how != adding && !chosen.exists() {
+		if m.url != "" {
+			return &hinted{fmt.Errorf("there is no memory %s yet", chosen.name), "rath memory remember --memory " + m.url + " TEXT makes it"}
+		}
+		empty, err := os.MkdirTemp("", "rath-memory-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(empty)
+		chosen.at = empty
 	}
 	o.Log = m.memoryLog()
 	s, err := chosen.open(ctx, o)
@@ -121,10 +131,10 @@ func (m *memoryCommands) completeURI(cmd *cobra.Command, _ []string, begun strin
 		entries, err := s.List(cmd.Context(), folder)
 		for _, e := range entries {
 			if e.IsNote {
-				uris = append(uris, string(e.URI)+"\t"+oneLine(e.Abstract, 60))
+				uris = append(uris, visible(string(e.URI), "")+"\t"+printable(oneLine(e.Abstract, 60)))
 			}
 			if e.Notes != 0 {
-				uris = append(uris, string(e.URI)+"/")
+				uris = append(uris, visible(string(e.URI), "")+"/")
 			}
 		}
 		return err

@@ -27,7 +27,9 @@ func (m *memoryCommands) addCommand() *cobra.Command {
 		Short: "Add documents: files, folders, web pages, or stdin",
 		Long: `Add reads documents and keeps them in pieces below memory://resources: Markdown, HTML,
 PDF, source code and other text. What is there already, to the byte, is not added again;
-a document that has changed takes the place of the older one.
+a document that has changed takes the place of the older one. Each has a folder, called by
+its name and eight digits of the digest of its absolute name or address; --to is another,
+where no other document may be.
 
 Web pages are fetched from public addresses only, unless --allow-private is given.`,
 		Example: "  rath memory add README.md docs\n  rath memory add --to memory://resources/spec https://www.rfc-editor.org/rfc/rfc9110.txt\n  git log | rath memory add --name history.txt -",
@@ -40,7 +42,7 @@ Web pages are fetched from public addresses only, unless --allow-private is give
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.to, "to", "", "the folder to keep it in, a URI (default: memory://resources/ and the name)")
+	flags.StringVar(&f.to, "to", "", "the folder to keep it in, a URI (default: memory://resources/NAME-DIGEST)")
 	flags.StringVar(&f.name, "name", "", "the name of what stdin is")
 	flags.StringArrayVar(&f.meta, "meta", nil, "metadata, key=value (may be repeated)")
 	flags.Float64Var(&f.importance, "importance", 0, "from 0 to 1 (0: not told)")
@@ -94,9 +96,9 @@ func (m *memoryCommands) addAll(ctx context.Context, f resources, args []string)
 }
 
 func (m *memoryCommands) add(ctx context.Context, s *memory.Store, f resources, name string) error {
-	p := m.progress("add "+oneLine(printable(name), 60), 0)
+	p := m.progress("add "+oneLine(printable(resource.Shown(name)), 60), 0)
 	defer p.stop()
-	o := &memory.ResourceOptions{To: memory.URI(f.to), Importance: f.importance, Wait: true, Progress: func(at memory.Progress) { p.done.Store(int64(at.Files)) }}
+	o := &memory.ResourceOptions{To: memory.URI(f.to), Importance: f.importance, Wait: true, Progress: p.memory}
 	o.Meta, _ = parseMeta(f.meta) // it is checked
 	if name == "-" {
 		text, err := m.stdin(ctx, "resource")
@@ -135,13 +137,7 @@ func (m *memoryCommands) printIngested(in memory.Ingested) error {
 	if m.asJSON {
 		return m.writeJSON(in)
 	}
-	for i, text := range in.Skipped {
-		if i == shownSkipped {
-			fmt.Fprintf(m.err, "and %d more were skipped; --json names them\n", len(in.Skipped)-i)
-			break
-		}
-		fmt.Fprintln(m.err, printable(oneLine(text, 300)))
-	}
+	m.tellSkipped(in.Skipped)
 	var counts []string
 	if in.Files > 0 || in.Known == 0 {
 		counts = append(counts, plural(in.Files, "file"), plural(in.Notes, "note"))
@@ -151,4 +147,14 @@ func (m *memoryCommands) printIngested(in memory.Ingested) error {
 	}
 	_, err := fmt.Fprintf(m.out, "%s  %s\n", m.tint("36", prose(string(in.URI))), strings.Join(counts, ", "))
 	return err
+}
+
+func (m *memoryCommands) tellSkipped(skipped []string) {
+	for i, text := range skipped {
+		if i == shownSkipped {
+			fmt.Fprintf(m.err, "and %d more were skipped; --json names them\n", len(skipped)-i)
+			return
+		}
+		fmt.Fprintln(m.err, printable(oneLine(text, 300)))
+	}
 }

@@ -55,9 +55,17 @@ func (e entry) cells() []string {
 	case !e.IsNote:
 		return []string{string(e.URI) + "/", e.count(), "", ""}
 	case e.Notes != 0:
-		return []string{string(e.URI), amount(int64(e.Size)) + ", " + e.count(), when(e.Time, "2006-01-02 15:04"), oneLine(e.Abstract, 60)}
+		return []string{string(e.URI), amount(int64(e.Size)) + ", " + e.count(), when(e.Time, "2006-01-02 15:04"), e.abstract(60)}
 	}
-	return []string{string(e.URI), amount(int64(e.Size)), when(e.Time, "2006-01-02 15:04"), oneLine(e.Abstract, 60)}
+	return []string{string(e.URI), amount(int64(e.Size)), when(e.Time, "2006-01-02 15:04"), e.abstract(60)}
+}
+
+// abstract says of a note that another took the place of that it did.
+func (e entry) abstract(width int) string {
+	if e.Ended {
+		return "(ended) " + oneLine(e.Abstract, width)
+	}
+	return oneLine(e.Abstract, width)
 }
 
 func (e entry) count() string {
@@ -111,7 +119,7 @@ func (m *memoryCommands) tree(ctx context.Context, s *memory.Store, folder memor
 			line += "/"
 		}
 		if e.IsNote {
-			line += "  " + prose(oneLine(e.Abstract, 80))
+			line += "  " + prose(entry{e}.abstract(80))
 		}
 		fmt.Fprintln(m.out, line)
 	}
@@ -260,75 +268,4 @@ func (m *memoryCommands) mvCommand() *cobra.Command {
 		},
 		ValidArgsFunction: m.completeURI,
 	}
-}
-
-func (m *memoryCommands) statsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "stats",
-		Short: "Show how much a memory keeps, and what it can do",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			chosen, err := m.chooseMemory(m.url)
-			if err != nil {
-				return err
-			}
-			return m.with(cmd.Context(), chosen, reading, memory.Options{}, func(s *memory.Store) error { return m.stats(cmd.Context(), s, chosen) })
-		},
-	}
-}
-
-// statistics are what stats shows.
-type statistics struct {
-	Memory string `json:"memory"`
-	At     string `json:"at"`
-	Can    string `json:"can"`
-	*memory.Stats
-}
-
-func (m *memoryCommands) stats(ctx context.Context, s *memory.Store, chosen memoryChoice) error {
-	found := statistics{Memory: chosen.name, At: chosen.at, Can: s.Capabilities().String()}
-	stats, err := s.Stats(ctx)
-	switch {
-	case err == nil:
-		found.Stats = &stats
-	case !errors.Is(err, memory.ErrUnsupported): // a server need not be able to count
-		return err
-	}
-	if m.asJSON {
-		return m.writeJSON(found)
-	}
-	for _, line := range found.lines() {
-		fmt.Fprintf(m.out, "%-9s %s\n", line[0], prose(line[1]))
-	}
-	return nil
-}
-
-func (s statistics) lines() [][2]string {
-	lines := [][2]string{{"memory", s.Memory}, {"at", s.At}, {"can", s.Can}}
-	if s.Stats == nil {
-		return lines
-	}
-	for _, scope := range slices.Sorted(maps.Keys(s.Notes)) {
-		lines = append(lines, [2]string{scope, plural(s.Notes[scope], "note")})
-	}
-	if s.Ended > 0 {
-		lines = append(lines, [2]string{"ended", plural(s.Ended, "note") + ", which others took the place of"})
-	}
-	if s.Model != "" {
-		lines = append(lines, [2]string{"vectors", fmt.Sprintf("%d of %s, %d numbers each", s.Vectors, s.Model, s.Dimension)})
-	}
-	lines = append(lines, [2]string{"archives", plural(s.Archives, "session")})
-	if s.Pending > 0 {
-		lines = append(lines, [2]string{"pending", pendingText(s.Pending, s.Failed)})
-	}
-	return append(lines, [2]string{"size", amount(s.Bytes)})
-}
-
-// pendingText says what is left to extract.
-func pendingText(pending, failed int) string {
-	text := plural(pending, "commit")
-	if failed > 0 {
-		text += fmt.Sprintf(", of which %d failed for good", failed)
-	}
-	return text + ": rath memory commit"
 }

@@ -95,7 +95,7 @@ func (m *memoryCommands) commit(ctx context.Context, in session.Session, f commi
 		c, err := s.Commit(ctx, in, &memory.CommitOptions{Wait: f.wait, Used: toldOf(in)})
 		p.stop()
 		if err != nil {
-			return err
+			return interrupted(ctx, err)
 		}
 		if why != "" && c.Archive.State == memory.Archived {
 			fmt.Fprintln(m.err, "memory: the session is kept, but nobody looked for facts in it: "+why)
@@ -171,12 +171,20 @@ func (m *memoryCommands) workOff(ctx context.Context, f committing) error {
 		defer p.stop()
 		if f.wait {
 			if err := s.Wait(ctx); err != nil {
-				return err
+				return interrupted(ctx, err)
 			}
 		}
 		p.stop()
 		return m.tellWork(ctx, s, before)
 	})
+}
+
+// interrupted says what becomes of what was not done.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	return &hinted{fmt.Errorf("interrupted: %w", err), "what is left stays in the queue: rath memory commit goes on"}
 }
 
 func pendingCount(s memory.Stats) string { return plural(s.Pending-s.Failed, "pending commit") }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/openrath-go/rath/flow"
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/memory"
-	"github.com/openrath-go/rath/memory/driver"
 	"github.com/openrath-go/rath/memory/local"
 	"github.com/openrath-go/rath/tool/memorytool"
 	"github.com/spf13/cobra"
@@ -225,39 +223,3 @@ type memoryEvent struct {
 	Notice    string            `json:"notice,omitempty"`
 	Committed *memory.Committed `json:"committed,omitempty"`
 }
-
-// silentMemory stands for a memory where nothing is read: it only has its name.
-func silentMemory(name string) *memory.Store {
-	return memory.New(silentNotes{}, &memory.Options{Name: name})
-}
-
-// silentNotes refuse nothing before the record is asked, which has what was refused then.
-type silentNotes struct{}
-
-var errSilentMemory = errors.New("a replay reads no memory")
-
-func (silentNotes) Capabilities() memory.Capabilities {
-	return memory.Capabilities{Lexical: true, Semantic: true, Filter: true, Metadata: true, Merge: true, Atomic: true, Move: true}
-}
-
-func (silentNotes) Put(context.Context, driver.Mode, ...memory.Note) ([]memory.Note, error) {
-	return nil, errSilentMemory
-}
-
-func (silentNotes) Get(context.Context, memory.URI) (memory.Note, error) {
-	return memory.Note{}, errSilentMemory
-}
-
-func (silentNotes) Remove(context.Context, memory.URI, bool) (int, error) { return 0, errSilentMemory }
-
-func (silentNotes) List(context.Context, memory.URI) ([]memory.Entry, error) {
-	return nil, errSilentMemory
-}
-
-func (silentNotes) Move(context.Context, memory.URI, memory.URI) error { return errSilentMemory }
-
-func (silentNotes) Find(context.Context, driver.Query) (memory.Found, error) {
-	return memory.Found{}, errSilentMemory
-}
-
-func (silentNotes) Close() error { return nil }

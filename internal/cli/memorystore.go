@@ -28,7 +28,7 @@ const memoryURLs = "local:NAME, local:./DIR, openviking:http://HOST:PORT, or a c
 // memories open the drivers by the scheme of a memory's URL.
 var memories = map[string]func(context.Context, memoryChoice, *memory.Options) (*memory.Store, error){
 	"local": func(ctx context.Context, m memoryChoice, o *memory.Options) (*memory.Store, error) {
-		opts := &local.Options{Memory: o}
+		opts := &local.Options{Stem: true, Memory: o}
 		var err error
 		if opts.Embedder, err = m.embedder(); err != nil {
 			return nil, err
@@ -198,7 +198,7 @@ func (m memoryChoice) embedder() (memory.Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &llm.RetryEmbedder{Embedder: e}, nil
+	return &llm.RetryEmbedder{Embedder: e, Attempts: 2}, nil // a user waits, and words do meanwhile
 }
 
 // extractor is who finds the facts in what is committed: the configured chat model, or the

@@ -267,6 +267,7 @@ func (p *place) find(name string, r rules, home string) (url string, err error) 
 // announce says where the tools of a run work, and whether nothing keeps them there.
 func (d *drive) announce() {
 	d.announceMemory()
+	d.announceFlow()
 	if d.sandbox == nil || d.spec.Place == nil {
 		return
 	}

@@ -10,8 +10,9 @@ import (
 // progress is a line on stderr that says how far something has come. It comes after a
 // second, on a terminal only.
 type progress struct {
-	done atomic.Int64
-	stop func()
+	done  atomic.Int64
+	total atomic.Int64 // if it is known only meanwhile
+	stop  func()
 }
 
 const (
@@ -45,7 +46,7 @@ func (p *progress) show(a *app, what string, total int, end <-chan struct{}) {
 	case <-time.After(progressAfter):
 	}
 	for tick := time.NewTicker(progressEvery); ; {
-		fmt.Fprintf(a.err, "\r\x1b[K%s: %s", what, p.text(total, time.Since(begin)))
+		fmt.Fprintf(a.err, "\r\x1b[K%s: %s", what, p.text(max(total, int(p.total.Load())), time.Since(begin)))
 		select {
 		case <-end:
 			tick.Stop()

@@ -42,6 +42,9 @@ func (a *app) replay(ctx context.Context, r *records, text string, o overrides) 
 	if err != nil {
 		return err
 	}
+	if stored.Name == batchName {
+		return a.replayBatch(ctx, r, stored, o)
+	}
 	s, err := specOf(stored)
 	if err != nil {
 		return err
@@ -56,10 +59,13 @@ func (a *app) replay(ctx context.Context, r *records, text string, o overrides) 
 	}
 	var notes *memory.Store
 	if s.Memory != nil {
-		notes = silentMemory(s.Memory.Memory)
+		notes = memory.Unopened(s.Memory.Memory)
 		defer notes.Close()
 	}
-	agent, err := s.agent(silent(s.Model), notes)
+	if s.Flow != nil {
+		a.warnChanged(s.Flow)
+	}
+	agent, err := s.workflow(silent(s.Model), notes, connectNothing, replayFlowServer)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -17,6 +18,7 @@ func (a *app) rerunCommand() *cobra.Command {
 	var rules rules
 	var from int64
 	var memory string
+	var servers []string
 	cmd := &cobra.Command{
 		Use:   "rerun ID",
 		Short: "Begin a new run that takes over a part of another one's record",
@@ -32,7 +34,7 @@ The ID is that of a run, or of a session that a run has made. ` + idHelp,
 		Args:    cobra.ExactArgs(1),
 	}
 	drive := a.withRecords(changing, func(ctx context.Context, r *records, args []string) error {
-		return a.rerun(ctx, r, args[0], from, o, who, rules, memory)
+		return a.rerun(ctx, r, args[0], from, o, who, rules, memory, servers)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := rules.check(); err != nil {
@@ -46,11 +48,12 @@ The ID is that of a run, or of a session that a run has made. ` + idHelp,
 	cmd.Flags().Lookup("isolation").DefValue = "" // it is the other run's
 	cmd.Flags().StringVar(&o.baseURL, "base-url", "", "address of the model's server")
 	cmd.Flags().StringVar(&memory, "memory", "", "another memory, as for rath run, or none")
+	cmd.Flags().StringArrayVar(&servers, "mcp", nil, "other MCP servers, as for rath run, or none")
 	cmd.Flags().Int64Var(&from, "from", 0, "the number of the first effect that is done anew")
 	return cmd
 }
 
-func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o overrides, who consent, rules rules, memory string) error {
+func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o overrides, who consent, rules rules, memory string, servers []string) error {
 	stored, err := r.run(ctx, text)
 	if err != nil {
 		return err
@@ -60,7 +63,7 @@ func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o 
 		return err
 	}
 	s.Place = s.place()
-	if err := a.examineRules(s.Place); err != nil {
+	if err := errors.Join(a.examineRules(s.Place), a.examineFlow(s)); err != nil {
 		return err
 	}
 	if err := s.begin(rules); err != nil {
@@ -73,17 +76,18 @@ func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o 
 	if from != 0 && !slices.ContainsFunc(effects, func(x *store.Effect) bool { return x.ID == from }) {
 		return usage(&hinted{fmt.Errorf("run %s has no effect %d", stored.ID, from), "rath runs show " + stored.ID.String() + " numbers them"})
 	}
-	chosen, err := o.choose(a, &s)
+	given := s.givenBefore(effects, from)
+	models, err := o.cast(a, &s)
 	if err != nil {
 		return err
 	}
 	if err := o.apply(&s); err != nil {
 		return err
 	}
-	if err := s.rechoose(a, memory); err != nil {
+	if err := errors.Join(s.rechoose(a, memory), s.rechooseMCP(a, servers)); err != nil {
 		return err
 	}
-	model, err := chosen.open(replies(effects, from))
+	model, err := s.openCast(models, given)
 	if err != nil {
 		return err
 	}
@@ -92,6 +96,7 @@ func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o 
 		return err
 	}
 	defer d.close()
+	d.alone = d.who.decider == nil && !who.askLater
 	d.announce()
 	id, _ := session.NewID()
 	options, err := d.options(id)
@@ -99,6 +104,6 @@ func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o 
 		return err
 	}
 	return d.run(ctx, id, func(ctx context.Context) (*run.Handle, error) {
-		return d.runner.Rerun(ctx, stored.ID, d.agent, from, options...)
+		return d.runner.Rerun(ctx, stored.ID, d.program, from, options...)
 	})
 }

@@ -45,6 +45,9 @@ func (a *app) resume(ctx context.Context, r *records, text string, who consent, 
 	if stored.State.Ended() {
 		return hasEnded(stored)
 	}
+	if stored.Name == batchName {
+		return a.resumeBatch(ctx, r, stored, who, baseURL)
+	}
 	s, err := specOf(stored)
 	if err != nil {
 		return err
@@ -53,18 +56,18 @@ func (a *app) resume(ctx context.Context, r *records, text string, who consent, 
 		return err
 	}
 	s.Place = s.place()
-	if err := errors.Join(a.examineRules(s.Place), a.examineMemory(s)); err != nil {
+	if err := errors.Join(a.examineRules(s.Place), a.examineMemory(s), a.examineServers(s), a.examineFlow(s)); err != nil {
 		return err
 	}
 	effects, err := r.effects(ctx, stored.ID)
 	if err != nil {
 		return err
 	}
-	chosen, err := a.modelOf(s, baseURL)
+	models, err := a.castOf(s, baseURL)
 	if err != nil {
 		return err
 	}
-	model, err := chosen.open(replies(effects, stored.Head.Seq+1))
+	model, err := s.openCast(models, s.givenBefore(effects, stored.Head.Seq+1))
 	if err != nil {
 		return err
 	}
@@ -78,7 +81,7 @@ func (a *app) resume(ctx context.Context, r *records, text string, who consent, 
 	}
 	defer d.close()
 	d.announce()
-	d.runner.Register(runName, d.agent)
+	d.runner.Register(runName, d.program)
 	return d.run(ctx, stored.ID, func(ctx context.Context) (*run.Handle, error) { return d.resume(ctx, stored.ID) })
 }
 

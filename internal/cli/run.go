@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/openrath-go/rath/flow"
+	"github.com/openrath-go/rath/internal/flowfile"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/tool"
 	"github.com/spf13/cobra"
@@ -24,6 +26,10 @@ type runFlags struct {
 	rules                                           rules
 	snapshots                                       bool
 	memory                                          memoryFlags
+	images                                          []string
+	mcp                                             mcpFlags
+	file                                            string
+	flow                                            *flowfile.File // that file; nil: there is one agent
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -50,10 +56,15 @@ that was interrupted or killed goes on with rath resume.`,
   rath run --model openai:gpt-5.5 --yes "Fix the failing test"
   git diff | rath run --system "Review this change." -
   rath run --session @ "And the lines?"
-  rath run --ask-later "Tidy up the notes"`,
+  rath run --ask-later "Tidy up the notes"
+  rath run -f review.yaml "Review the last change"`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd.Flags().Changed); err != nil {
+			err := f.useFlow(a, cmd.Flags())
+			if err == nil {
+				err = f.check(cmd.Flags().Changed)
+			}
+			if err != nil {
 				return usageOf(cmd, err)
 			}
 			return a.runAgent(cmd.Context(), f, args)
@@ -72,6 +83,9 @@ that was interrupted or killed goes on with rath resume.`,
 	f.rules.flags(cmd)
 	flags.BoolVar(&f.snapshots, "snapshots", true, "keep the workspace's files as they are before and after each call that can change them")
 	f.memory.flags(cmd)
+	flags.StringVarP(&f.file, "file", "f", "", "run the agents and workflows of this file of YAML: rath check FILE looks it over")
+	f.mcp.flags(cmd)
+	flags.StringArrayVar(&f.images, "image", nil, "show the model this image with the message (may be given again)")
 	return cmd
 }
 
@@ -86,10 +100,15 @@ func (f runFlags) check(given func(flag string) bool) error {
 		}
 	}
 	switch {
+	case f.file != "" && len(f.mcp.servers) > 0:
+		return errors.New("--mcp is for one agent, and --file names the servers of its own")
 	case f.maxSteps < 1:
 		return errors.New("--max-steps must be at least 1")
 	case f.timeout < 0:
 		return fmt.Errorf("--timeout %v is less than nothing", f.timeout)
+	}
+	if slices.Contains(f.mcp.servers, "") {
+		return errors.New("--mcp is empty: leave it out, or give it a value")
 	}
 	if err := f.memory.check(); err != nil {
 		return err
@@ -106,15 +125,25 @@ func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(c, a.env, f.model, f.baseURL)
+	models, err := f.choose(a, c)
 	if err != nil {
 		return err
 	}
-	s, err := f.spec(a, chosen, home)
+	s, err := f.spec(a, models.first(), home)
 	if err != nil {
 		return err
 	}
-	model, err := chosen.open(0)
+	if f.flow != nil {
+		if err = s.useFlow(f.flow, models); err == nil {
+			s.Flow.Servers, err = configuredServers(a, f.flow)
+		}
+	} else {
+		s.MCP, err = f.mcp.choose(a, s.Sandbox)
+	}
+	if err != nil {
+		return err
+	}
+	model, err := s.openCast(models, none)
 	if err != nil {
 		return err
 	}
@@ -137,6 +166,7 @@ func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
 			return err
 		}
 		defer d.close()
+		d.alone = d.who.decider == nil && !f.consent.askLater
 		d.announce()
 		return d.start(ctx, in, f.timeout)
 	})
@@ -193,7 +223,11 @@ func (a *app) stdin(ctx context.Context, what string) (string, error) {
 
 // input is the session to run on: a new one or a continued one.
 func (f runFlags) input(ctx context.Context, r *records, message string) (session.Session, error) {
-	user := session.User(session.Text(message))
+	shown, err := images(f.images)
+	if err != nil {
+		return session.Session{}, err
+	}
+	user := session.User(append([]session.Part{session.Text(message)}, shown...)...)
 	if f.session == "" {
 		return session.New(user), nil
 	}

@@ -26,22 +26,29 @@ import (
 const runName = "rath run"
 
 // spec is what such a run keeps of its agent, so that another process can make it again.
-// There is no key in it, nor in the base URL: that is looked up anew.
 type spec struct {
-	Model      string         `json:"model"`              // its URL
-	Provider   string         `json:"provider,omitempty"` // the configured one that has the key
-	BaseURL    string         `json:"base_url,omitempty"`
-	SecretURL  bool           `json:"secret_url,omitempty"` // there was more to the base URL
-	APIVersion string         `json:"api_version,omitempty"`
-	Params     llm.Params     `json:"params"`
-	System     string         `json:"system,omitempty"`
-	Tools      []string       `json:"tools"`
-	Sandbox    string         `json:"sandbox"`
-	Place      *place         `json:"place,omitempty"` // nil: it is older than isolation
-	Limits     sandbox.Limits `json:"limits,omitzero"` // where there is no place
-	MaxSteps   int            `json:"max_steps"`
-	Yes        bool           `json:"yes,omitempty"` // for hints: consent is given anew
-	Memory     *memorySpec    `json:"memory,omitempty"`
+	modelSpec
+	System   string         `json:"system,omitempty"`
+	Tools    []string       `json:"tools"`
+	Sandbox  string         `json:"sandbox"`
+	Place    *place         `json:"place,omitempty"` // nil: it is older than isolation
+	Limits   sandbox.Limits `json:"limits,omitzero"` // where there is no place
+	MaxSteps int            `json:"max_steps"`
+	Yes      bool           `json:"yes,omitempty"` // for hints: consent is given anew
+	Memory   *memorySpec    `json:"memory,omitempty"`
+	MCP      *mcpSpec       `json:"mcp,omitempty"`
+	Flow     *flowSpec      `json:"flow,omitempty"` // in place of one agent
+}
+
+// modelSpec is what is kept of a model. There is no key in it, nor in the base URL: that is
+// looked up anew.
+type modelSpec struct {
+	Model      string     `json:"model"`              // its URL
+	Provider   string     `json:"provider,omitempty"` // the configured one that has the key
+	BaseURL    string     `json:"base_url,omitempty"`
+	SecretURL  bool       `json:"secret_url,omitempty"` // there was more to the base URL
+	APIVersion string     `json:"api_version,omitempty"`
+	Params     llm.Params `json:"params"`
 }
 
 // spec makes the spec of the flags.
@@ -65,14 +72,14 @@ func (f runFlags) spec(a *app, chosen choice, home string) (s spec, err error) {
 }
 
 // choose sets the model.
-func (s *spec) choose(c choice) {
+func (s *modelSpec) choose(c choice) {
 	s.Model, s.Provider = c.scheme+":"+c.name, c.configured
 	s.APIVersion, s.Params = c.provider.APIVersion, c.params()
 	s.ask(c.provider.BaseURL)
 }
 
 // ask sets the model's server.
-func (s *spec) ask(baseURL string) { s.BaseURL, s.SecretURL = config.PublicURL(baseURL) }
+func (s *modelSpec) ask(baseURL string) { s.BaseURL, s.SecretURL = config.PublicURL(baseURL) }
 
 // absolute makes the folder of a sandbox's URL one that another process finds again.
 func absolute(url string) (string, error) {
@@ -213,6 +220,9 @@ func (o *overrides) flags(cmd *cobra.Command) {
 
 // apply changes all but the model.
 func (o overrides) apply(s *spec) (err error) {
+	if s.Flow != nil && o.tools+o.system != "" {
+		return usage(&hinted{errors.New("--system and --tools are for one agent, and the run has those of " + s.Flow.File), "rath run -f begins a run of a file that was changed"})
+	}
 	if o.tools != "" {
 		if s.Tools, err = toolNames(o.tools); err != nil {
 			return err
@@ -239,6 +249,9 @@ func (o overrides) choose(a *app, s *spec) (choice, error) {
 		return choice{}, err
 	}
 	chosen, err := choose(c, a.env, o.model, o.baseURL)
+	if err == nil && s.Flow != nil {
+		err = s.Flow.override(chosen)
+	}
 	if err == nil {
 		s.choose(chosen)
 	}

@@ -19,6 +19,8 @@ type view struct {
 	a   *app
 	run session.ID // set before the run begins
 
+	many bool // agents speak, so that only the last word is the answer
+
 	mu       sync.Mutex
 	begun    bool
 	midLine  bool // stdout, or the question on stderr, has an unfinished line
@@ -47,13 +49,16 @@ func (v *view) observe(e flow.Event) {
 		if e.Attempt != nil {
 			v.note("33", "retry", fmt.Sprintf("%v; attempt %d in %v", e.Attempt.Error, e.Attempt.Number+1, e.Attempt.Wait.Round(time.Millisecond)))
 		}
-		if e.Text != "" && v.a.terminal.out {
+		if e.Text != "" && v.a.terminal.out && !v.many {
 			fmt.Fprint(v.a.out, prose(e.Text))
 			v.midLine = !strings.HasSuffix(e.Text, "\n")
 		}
 	case flow.Reply:
 		v.answer = e.Chunk.Text()
 		v.endLine()
+		if v.many && v.answer != "" {
+			v.note("36", e.Path, oneLine(v.answer, 200))
+		}
 	case flow.Call:
 		v.note("36", "call", e.Call.Name+" "+oneLine(e.Call.Arguments, 200))
 	case flow.Result:
@@ -112,13 +117,18 @@ type ending struct {
 func (v *view) finish(e ending) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if v.many {
+		v.answered = e.state == store.Succeeded
+	}
 	if v.a.asJSON {
 		v.begin()
 		_ = v.a.writeJSON(v.result(e))
 		return
 	}
 	v.endLine()
-	if v.answered && !v.a.terminal.out {
+	if v.many && v.answered {
+		fmt.Fprint(v.a.out, strings.TrimSuffix(prose(e.out.Text()), "\n")+"\n")
+	} else if v.answered && !v.a.terminal.out {
 		fmt.Fprint(v.a.out, strings.TrimSuffix(v.answer, "\n")+"\n")
 	}
 	u := e.out.Usage()

@@ -54,7 +54,8 @@ func (c *Config) Warnings() (warnings []string) {
 	return warnings
 }
 
-// known are the keys, * for a name of the user's choice, with the type of their value.
+// known are the keys, * for a name of the user's choice, with the type of their value:
+// secrets are an object of texts that may be secret.
 var known = []struct{ key, kind string }{
 	{"llm.default_provider", "text"},
 	{"llm.embedding_provider", "text"},
@@ -67,7 +68,13 @@ var known = []struct{ key, kind string }{
 	{"llm.providers.*.max_tokens", "number"},
 	{"mcp.default_enabled", "list"},
 	{"mcp.servers.*.command", "list"},
-	{"mcp.servers.*.env", "object"},
+	{"mcp.servers.*.env", "secrets"},
+	{"mcp.servers.*.cwd", "text"},
+	{"mcp.servers.*.url", "text"},
+	{"mcp.servers.*.headers", "secrets"},
+	{"mcp.servers.*.bearer_token", "secret"},
+	{"mcp.servers.*.timeout", "number"},
+	{"mcp.servers.*.ignore_hints", "truth value"},
 	{"memory.default_provider", "text"},
 	{"memory.providers.*.backend_kind", "text"},
 	{"memory.providers.*.path", "text"},
@@ -160,6 +167,9 @@ func (c *Config) text(path ...string) (text, origin string) {
 }
 
 func show(v jsontext.Value, kind string) string {
+	if o, err := parseObject(v); err == nil && kind == "secrets" {
+		v = o.redacted().encode()
+	}
 	var text string
 	if json.Unmarshal(v, &text) != nil {
 		v = v.Clone()
@@ -180,6 +190,19 @@ func Redact(secret string) string {
 	return "****" + secret[len(secret)-4:]
 }
 
+// redacted is an object whose values cannot be read.
+func (o object) redacted() (out object) {
+	for _, m := range o {
+		var text string
+		if json.Unmarshal(m.value, &text) != nil {
+			text = "" // of another type: nothing of it is shown
+		}
+		hidden, _ := jsontext.AppendQuote(nil, Redact(text)) // stars and what was valid
+		out = append(out, member{m.name, hidden})
+	}
+	return out
+}
+
 // Set changes a setting and saves the file that it belongs to: secrets go into
 // credentials.json, the rest into config.json. The text is read by the setting's type.
 func (c *Config) Set(key, text string) error {
@@ -191,7 +214,7 @@ func (c *Config) Set(key, text string) error {
 	if err != nil {
 		return &Error{File: c.File(), Key: key, Err: fmt.Errorf("%w: %w", ErrValue, err), hint: "give it " + forms[kind]}
 	}
-	if kind != "secret" {
+	if kind != "secret" && kind != "secrets" {
 		return c.change(&c.config, c.File(), path, v)
 	}
 	if err := c.change(&c.credentials, c.credentialsFile(), path, v); err != nil {
@@ -216,10 +239,11 @@ func (c *Config) change(file *jsontext.Value, name string, path []string, v json
 
 // forms are what the values look like that can be wrong.
 var forms = map[string]string{
-	"number":   "a number such as 0.5",
-	"list":     `words, or a JSON list such as ["npx","server"]`,
-	"object":   `a JSON object such as {"NAME":"value"}`,
-	"patterns": `a regular expression, or a JSON list such as ["ACME-[0-9]+","(?i)badge: (\\w+)"]`,
+	"number":      "a number such as 0.5",
+	"truth value": "true or false",
+	"list":        `words, or a JSON list such as ["npx","server"]`,
+	"secrets":     `a JSON object of texts such as {"NAME":"value"}`,
+	"patterns":    `a regular expression, or a JSON list such as ["ACME-[0-9]+","(?i)badge: (\\w+)"]`,
 }
 
 func valueOf(text, kind string) (jsontext.Value, error) {
@@ -232,6 +256,11 @@ func valueOf(text, kind string) (jsontext.Value, error) {
 		}
 	case "patterns":
 		return patternsValue(text)
+	case "secrets":
+		if err := json.Unmarshal([]byte(text), new(map[string]string)); err != nil {
+			return nil, errors.New("it is no JSON object of texts") // it may be secret
+		}
+		return jsontext.Value(text), nil
 	}
 	v := jsontext.Value(text)
 	if !v.IsValid() || kindName(v.Kind()) != kind {
@@ -286,7 +315,7 @@ func (c *Config) checkTypes() error {
 			if err != nil {
 				continue
 			}
-			kind = cmp.Or(map[string]string{"secret": "text", "patterns": "list"}[kind], kind)
+			kind = cmp.Or(map[string]string{"secret": "text", "secrets": "object", "patterns": "list"}[kind], kind)
 			v, file := c.find(path)
 			if v != nil && v.Kind() != 'n' && kindName(v.Kind()) != kind {
 				return &Error{File: file, Key: key, Err: fmt.Errorf("it is a %s, not a %s", kindName(v.Kind()), kind)}

@@ -130,5 +130,5 @@ func (c *Config) foreign(env Env) bool {
 }
 
 func (c *Config) foreignError(key string) error {
-	return &Error{File: c.File(), Key: key, Err: ErrForeignServer, hint: "if you trust the folder, set OPENRATH_HOME=" + c.home}
+	return &Error{File: c.File(), Key: key, Err: ErrForeignServer, hint: "if you trust the folder, set OPENRATH_HOME=" + c.home + "; --mcp none goes without"}
 }

@@ -66,7 +66,12 @@ func TestWrongMCP(t *testing.T) {
 		`{"command":["x"],"timeout":1e300}`:              "mcp.servers.s.timeout",
 		`{"command":["x"],"ignore_hints":"no"}`:          "mcp.servers.s.ignore_hints",
 	} {
-		_, err := loadMCP(t, `{"mcp":{"servers":{"s":`+settings+`}}}`, `{}`).MCP("s", env())
+		dir := t.TempDir()
+		put(t, dir, "config.json", `{"mcp":{"servers":{"s":`+settings+`}}}`)
+		c, err := Load(dir)
+		if err == nil {
+			_, err = c.MCP("s", env())
+		}
 		var e *Error
 		if !errors.As(err, &e) || e.Key != key || strings.Contains(err.Error(), "77") || strings.Contains(err.Error(), "sk-") {
 			t.Errorf("%s: %v", settings, err)
@@ -93,5 +98,43 @@ func TestForeignMCP(t *testing.T) {
 	trusting := env("OPENRATH_HOME", ".openrath")
 	if s, err := loadHome(t, trusting).MCP("s", trusting); err != nil || s.Command[0] != "evil" {
 		t.Error(s, err)
+	}
+}
+
+// What may be secret goes into the file for that, and no list shows it.
+func TestSetMCP(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "config.json", `{"mcp":{"servers":{"s":{"env":{"TOKEN":"sk-old-0123456789"}}}}}`)
+	c, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range map[string]string{
+		"command": `["npx","server"]`, "env": `{"TOKEN":"sk-new-0123456789","A":"1"}`, "headers": `{"X-Key":"sk-header-0123456789"}`,
+		"bearer_token": "sk-bearer-0123456789", "timeout": "2.5", "ignore_hints": "true", "cwd": "/srv", "url": "http://h/mcp",
+	} {
+		if err := c.Set("mcp.servers.s."+key, value); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+	data, err := os.ReadFile(c.File())
+	if err != nil || strings.Contains(string(data), "sk-") {
+		t.Error(string(data), err)
+	}
+	want := map[string]string{
+		"command": `["npx","server"]`, "env": `{"TOKEN":"****6789","A":"****"}`, "headers": `{"X-Key":"****6789"}`,
+		"bearer_token": "****6789", "timeout": "2.5", "ignore_hints": "true", "cwd": "/srv", "url": "http://h/mcp",
+	}
+	got := map[string]string{}
+	for _, v := range c.List() {
+		got[strings.TrimPrefix(v.Key, "mcp.servers.s.")] = v.Text
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for key, value := range map[string]string{"env": `{"A":["sk-0123456789"]}`, "ignore_hints": "yes", "timeout": "soon", "headers": "sk-0123456789"} {
+		if err := c.Set("mcp.servers.s."+key, value); !errors.Is(err, ErrValue) || strings.Contains(err.Error(), "sk-") {
+			t.Errorf("%s: %v", key, err)
+		}
 	}
 }

@@ -14,15 +14,17 @@ type Archive struct {
 	Time       time.Time          `json:"time"`
 	Used       []URI              `json:"used,omitempty"` // notes that the session was told
 	State      State              `json:"state,omitempty"`
+	Notes      []URI              `json:"notes,omitempty"` // of a job that is done: what it kept, as it was called then
 	Transcript session.Transcript `json:"-"`
 }
 
 // Job is the work that an archived transcript is waiting for: to have its facts extracted.
 type Job struct {
 	ID      int64
-	Owner   string // who works on it
-	Tries   int    // this one included
-	From    int    // as many of its chunks were archived with a job before
+	Owner   string        // who works on it
+	Tries   int           // this one included
+	From    int           // as many of its chunks were archived with a job before
+	Lease   time.Duration // for which it is held, from now or the last Renew; 0: not told
 	Archive Archive
 }
 

@@ -51,14 +51,23 @@ type Mode uint8
 const (
 	// Replace takes the place of what is there; the time at which it was first kept stays.
 	Replace Mode = iota
-	// Merge takes a note with the same words ([Note.Same]) for the same: the latest time,
-	// the greater importance and the better trust count, and metadata is joined. Another
-	// note at the URI is [ErrExists].
+	// Merge takes a note with the same words ([Same]) for the same: the latest time and the
+	// greater importance count, and metadata is joined. Another note at the URI is
+	// [ErrExists]. To say a thing again makes it no truer: its trust stays, unless it is a
+	// person who says it now ([TrustUser]). Who is trusted less than the note changes
+	// nothing of it, be it ended or not.
 	//
 	// A note that is about something ends the notes of its folder that are about the same
 	// and say something else: they stay, and their Until is set to its Time. Its Replaces
 	// names the last of them. A note that comes with a Replaces ends the note there, too.
 	// But if one of them was said later, that one holds, and the new note ends at its time.
+	//
+	// No note ends one with a better trust, whichever was said later: both hold, and a
+	// Replaces that names such a note is dropped.
+	//
+	// A time that is ahead of the store's clock says nothing of what came first, for the
+	// clock was put back: a note whose time is not ahead takes its place. Until is never
+	// before the note's own Time.
 	Merge
 )
 
@@ -84,9 +93,10 @@ type Committer interface {
 // with them, as safely as notes.
 type Archiver interface {
 	// Archive keeps a transcript, and if job is set a job for it unless there was one; a
-	// job that has failed is queued again. It returns the archive's state: Archived without
-	// a job, Queued, or Known if the job was done before. A chunk is kept once, whatever
-	// number of transcripts begin with it.
+	// job that has failed is queued again, and one that waits for its next try is tried at
+	// once. It returns the archive's state: Archived without a job, Queued, or Known if the
+	// job was done before. A chunk is kept once, whatever number of transcripts begin with
+	// it.
 	Archive(ctx context.Context, a Archive, job bool) (State, error)
 	// Archives returns what is kept of a session, or of all if it is zero, the oldest
 	// first, with their states and without chunks.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/openrath-go/rath/session"
 )
@@ -76,6 +77,9 @@ func (t Trust) Better(o Trust) Trust {
 	return TrustUnknown
 }
 
+// Worse reports whether another label is better.
+func (t Trust) Worse(o Trust) bool { return t != o && t.Better(o) == o }
+
 // Valid reports whether it is one of the labels.
 func (t Trust) Valid() bool {
 	for _, label := range trusts {
@@ -86,14 +90,44 @@ func (t Trust) Valid() bool {
 	return false
 }
 
-// Same reports whether two texts have the same words: case, spaces and punctuation at the
-// ends do not count.
+// Same reports whether two texts have the same words, as [Words] has it.
 func Same(a, b string) bool { return Words(a) == Words(b) }
 
-// Words is the form of a text in which same ones are equal.
+// Words is the form of a text in which same ones are equal: case and spaces do not count,
+// nor does what ends a sentence at its end, nor quotes and brackets around all of it. All
+// else counts, since it tells facts apart: C and C#, 5 and -5, 5 and 5%.
 func Words(text string) string {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
-	return strings.TrimFunc(text, func(r rune) bool { return unicode.IsPunct(r) && r != '\'' || unicode.IsSpace(r) })
+	for {
+		short := unwrapped(strings.TrimRightFunc(text, endsSentence))
+		if short == text || short == "" { // there is nothing else
+			return text
+		}
+		text = short
+	}
+}
+
+func endsSentence(r rune) bool {
+	return unicode.IsSpace(r) || strings.ContainsRune(".,;:!?…。！？、", r)
+}
+
+// pairs are quotes and brackets, each with the one that closes it.
+var pairs = []string{`""`, "''", "``", "“”", "„“", "‘’", "«»", "‹›", "()", "[]", "{}", "（）", "【】", "「」", "『』"}
+
+// unwrapped is a text without the quotes or brackets around it. In "(a) or (b)" there are
+// none around it.
+func unwrapped(text string) string {
+	for _, p := range pairs {
+		opening, size := utf8.DecodeRuneInString(p)
+		within, ok := strings.CutPrefix(text, string(opening))
+		if ok {
+			within, ok = strings.CutSuffix(within, p[size:])
+		}
+		if ok && !strings.ContainsAny(within, p) {
+			return strings.TrimSpace(within)
+		}
+	}
+	return text
 }
 
 // Entry is what is in a folder: a note, a folder, or both by one name.
@@ -114,7 +148,8 @@ type Stats struct {
 	Bytes     int64          `json:"bytes"` // on disk
 	Model     string         `json:"model,omitempty"`
 	Dimension int            `json:"dimension,omitempty"`
-	Vectors   int            `json:"vectors"` // of that model; the others are still to be made
+	Vectors   int            `json:"vectors"`           // of that model; the others are still to be made
+	Refused   int            `json:"refused,omitempty"` // notes of which that model makes no vector
 	Archives  int            `json:"archives"`
 	Pending   int            `json:"pending"`
 	Failed    int            `json:"failed"`

@@ -122,7 +122,7 @@ func scanArchive(row scanner, dest ...any) (a driver.Archive, err error) {
 
 // Archives implements [driver.Archiver].
 func (d *database) Archives(ctx context.Context, id session.ID) (list []driver.Archive, err error) {
-	query := "SELECT " + archiveColumns + ", j.state FROM archives a LEFT JOIN jobs j ON j.digest = a.digest"
+	query := "SELECT " + archiveColumns + ", j.state, j.notes FROM archives a LEFT JOIN jobs j ON j.digest = a.digest"
 	var args []any
 	if !id.IsZero() {
 		query, args = query+" WHERE a.session = ?", []any{id[:]}
@@ -131,7 +131,11 @@ func (d *database) Archives(ctx context.Context, id session.ID) (list []driver.A
 		rows, err := tx.QueryContext(ctx, query+" ORDER BY a.time, a.id", args...)
 		return eachRow(rows, err, func(rows *sql.Rows) error {
 			var state sql.NullInt64
-			a, err := scanArchive(rows, &state)
+			var notes sql.NullString
+			a, err := scanArchive(rows, &state, &notes)
+			if err == nil {
+				err = fromJSON(notes, &a.Notes)
+			}
 			a.State = jobState(state)
 			list = append(list, a)
 			return err

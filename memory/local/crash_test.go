@@ -258,6 +258,7 @@ func (m *model) found(t *testing.T, d *database) {
 // TestKilled kills processes in the middle of whatever they do, and goes on with their
 // memory: what was acknowledged is there, nothing is half there, and all of it is found.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	dir, m, acks := t.TempDir(), newModel(), 0
 	seed := rand.Uint64()
 	for round := range *kills {
@@ -289,6 +290,7 @@ func TestKilled(t *testing.T) {
 
 // TestProcesses has eight processes work on one memory at once.
 func TestProcesses(t *testing.T) {
+	t.Parallel()
 	dir, m := t.TempDir(), newModel()
 	var mu sync.Mutex
 	var wg sync.WaitGroup

@@ -19,6 +19,7 @@ const (
 	lookAgain = 5 * time.Second       // for notes of other processes
 	firstWait = time.Second           // after the provider failed
 	lastWait  = time.Minute
+	slowest   = 2 * time.Minute // that a batch may take
 )
 
 // startEmbedding has vectors made in the background, if there is a provider.
@@ -121,34 +122,64 @@ type unembedded struct {
 	text      string
 }
 
-// embedSome makes the vectors of one batch. The file is not locked while the provider
-// works: a note that has changed meanwhile keeps waiting.
+// embedSome makes the vectors of one batch.
 func (x *index) embedSome(ctx context.Context) (int, error) {
 	todo, err := x.todo(ctx)
 	if err != nil || len(todo) == 0 {
 		return 0, err
 	}
+	return len(todo), x.embedBatch(ctx, todo, false)
+}
+
+// embedBatch makes vectors. The file is not locked while the provider works: a note that
+// has changed meanwhile keeps waiting. Of a batch that the provider refuses the halves are
+// tried, and so on: one note that it cannot read does not keep the others from having
+// vectors. That it works at all is found out first.
+func (x *index) embedBatch(ctx context.Context, todo []unembedded, works bool) error {
 	texts := make([]string, len(todo))
 	for i, p := range todo {
 		texts[i] = p.text
 	}
-	vectors, err := x.vectors(ctx, texts)
-	if err != nil {
-		return 0, err
+	vectors, err := x.vectors(ctx, texts, slowest)
+	if err == nil {
+		return x.db.write(ctx, func(ctx context.Context, tx execer) error {
+			return x.keep(ctx, tx, todo, vectors)
+		})
 	}
-	return len(todo), x.db.write(ctx, func(ctx context.Context, tx execer) error {
-		return x.keep(ctx, tx, todo, vectors)
+	if passing(err) {
+		return err
+	}
+	if !works {
+		if _, e := x.vectors(ctx, []string{"hello"}, slowest); e != nil {
+			return err
+		}
+	}
+	if len(todo) == 1 {
+		return x.putAside(ctx, todo[0])
+	}
+	half := len(todo) / 2
+	if err := x.embedBatch(ctx, todo[:half], true); err != nil {
+		return err
+	}
+	return x.embedBatch(ctx, todo[half:], true)
+}
+
+// putAside notes that the model refuses a note's text: its row has the model's number, but
+// negative. It is tried again when its text has changed, or by another model.
+func (x *index) putAside(ctx context.Context, p unembedded) error {
+	return x.db.write(ctx, func(ctx context.Context, tx execer) error {
+		return exec(ctx, tx, "UPDATE vectors SET model = ?, data = NULL WHERE note = ? AND seq = ?", -x.model, p.note, p.seq)
 	})
 }
 
 // todo are the newest notes without a vector, which are asked for soonest.
 func (x *index) todo(ctx context.Context) (todo []unembedded, err error) {
 	const query = `SELECT v.note, v.seq, coalesce(n.title, ''), coalesce(n.context, ''), substr(n.text, 1, ?)
-		FROM vectors v CROSS JOIN notes n ON n.id = v.note WHERE (v.model < ? OR v.model > ?) AND ? = (SELECT model FROM index_state)
+		FROM vectors v CROSS JOIN notes n ON n.id = v.note WHERE (v.model < ? OR v.model > ?) AND v.model <> ? AND ? = (SELECT model FROM index_state)
 		ORDER BY v.note DESC LIMIT ?`
 	err = x.db.read(ctx, func(ctx context.Context, tx querier) error {
 		todo = nil
-		rows, err := tx.QueryContext(ctx, query, maxEmbeded, x.model, x.model, x.model, batch)
+		rows, err := tx.QueryContext(ctx, query, maxEmbeded, x.model, x.model, -x.model, x.model, batch)
 		return eachRow(rows, err, func(rows *sql.Rows) error {
 			var p unembedded
 			var title, context, text string
@@ -184,21 +215,6 @@ func (x *index) keep(ctx context.Context, tx execer, todo []unembedded, vectors 
 	return nil
 }
 
-// vectors asks the provider, and checks what it gives.
-func (x *index) vectors(ctx context.Context, texts []string) ([][]float32, error) {
-	vectors, err := x.embedder.Embed(ctx, texts)
-	if err == nil && len(vectors) != len(texts) {
-		err = fmt.Errorf("%d vectors for %d texts", len(vectors), len(texts))
-	}
-	for i := 0; err == nil && i < len(vectors); i++ {
-		vectors[i], err = unit(vectors[i])
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", x.embedder, err)
-	}
-	return vectors, nil
-}
-
 // clip is the beginning of a text, as much as stands for it.
 func clip(text string) string {
 	if len(text) <= maxEmbeded {
@@ -211,32 +227,18 @@ func clip(text string) string {
 	return text
 }
 
-// setTrouble remembers why no vectors are made.
-func (x *index) setTrouble(err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.err = err
-}
-
-func (x *index) trouble() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.err == nil {
-		return ""
-	}
-	return fmt.Sprintf(" (%v)", x.err)
-}
-
-// missing counts the notes without a vector of a model.
+// missing counts the notes whose vector of a model is still to be made.
 func (x *index) missing(ctx context.Context, tx querier, model int64) (n int, err error) {
-	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM vectors WHERE model < ? OR model > ?", model, model).Scan(&n)
+	const query = "SELECT count(*) FROM vectors WHERE (model < ? OR model > ?) AND model <> ?"
+	err = tx.QueryRowContext(ctx, query, model, model, -model).Scan(&n)
 	return n, err
 }
 
 // stats fills in what is known of vectors.
 func (x *index) stats(ctx context.Context, tx querier, s *driver.Stats) error {
 	const query = `SELECT coalesce(max(m.name), ''), coalesce(max(m.dimension), 0),
-		(SELECT count(*) FROM vectors v JOIN index_state s ON v.model = s.model WHERE s.model <> 0)
+		(SELECT count(*) FROM vectors v JOIN index_state s ON v.model = s.model WHERE s.model <> 0),
+		(SELECT count(*) FROM vectors v JOIN index_state s ON v.model = -s.model WHERE s.model <> 0)
 		FROM models m JOIN index_state s ON m.id = s.model`
-	return tx.QueryRowContext(ctx, query).Scan(&s.Model, &s.Dimension, &s.Vectors)
+	return tx.QueryRowContext(ctx, query).Scan(&s.Model, &s.Dimension, &s.Vectors, &s.Refused)
 }

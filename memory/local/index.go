@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/openrath-go/rath/memory/driver"
 )
@@ -57,6 +58,10 @@ type index struct {
 	mu     sync.Mutex
 	counts map[string]count // of words that many notes have
 	err    error            // why no vectors are made
+
+	hurry    time.Duration // that a query's vector may take
+	resting  time.Time     // until then the provider is not asked for one
+	queryErr error         // why
 }
 
 // analyzer is the one that the index is made with.
@@ -82,7 +87,7 @@ func readState(ctx context.Context, tx querier) (s state, err error) {
 // newIndex makes the index of a memory that has its schema. Another Options.Stem than
 // last time makes it anew.
 func newIndex(d *database, o *Options) (*index, error) {
-	x := &index{db: d, embedder: o.Embedder, counts: map[string]count{}}
+	x := &index{db: d, embedder: o.Embedder, counts: map[string]count{}, hurry: hurry}
 	ctx := context.Background()
 	s, err := x.state(ctx)
 	if err == nil && s.stem != o.Stem {

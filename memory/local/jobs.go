@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/openrath-go/rath/memory/driver"
@@ -41,14 +42,16 @@ func stateOf(ctx context.Context, tx querier, digest session.Digest) (driver.Sta
 	return jobState(state), err
 }
 
-// enqueue makes the job of an archive. One that has failed for good is tried again.
+// enqueue makes the job of an archive. One that has failed for good is tried again, and one
+// that waits for its next try is tried at once.
 func enqueue(ctx context.Context, tx execer, archive int64, a driver.Archive) error {
 	start, err := startOf(ctx, tx, a.Digest)
 	if err != nil {
 		return err
 	}
 	return exec(ctx, tx, `INSERT INTO jobs (digest, archive, state, owner, tries, start, due) VALUES (?, ?, 0, '', 0, ?, 0)
-		ON CONFLICT (digest) DO UPDATE SET state = 0, owner = '', tries = 0, due = 0 WHERE state = 2`, a.Digest[:], archive, start)
+		ON CONFLICT (digest) DO UPDATE SET state = 0, owner = '', tries = iif(state = 2, 0, tries), due = 0
+		WHERE state = 2 OR state = 0 AND owner = '' AND due <> 0`, a.Digest[:], archive, start)
 }
 
 // startOf is the length of the longest beginning of a transcript that another job has.
@@ -81,6 +84,7 @@ func (d *database) Claim(ctx context.Context, owner string) (j driver.Job, ok bo
 			return err
 		}
 		j, err = claim(ctx, tx, owner, now, now+int64(d.lease))
+		j.Lease = d.lease
 		ok, err = exists(err)
 		return err
 	})
@@ -130,9 +134,25 @@ func (d *database) Finish(ctx context.Context, j driver.Job, notes []driver.Note
 		if err := hold(ctx, e.tx, j, "state = 1, owner = '', why = NULL"); err != nil {
 			return err
 		}
-		_, err := e.putAll(ctx, driver.Merge, notes)
-		return err
+		kept, err := e.putAll(ctx, driver.Merge, notes)
+		if err != nil {
+			return err
+		}
+		uris, err := toJSON(urisOf(kept), len(kept) == 0)
+		if err != nil {
+			return err
+		}
+		return exec(ctx, e.tx, "UPDATE jobs SET notes = ? WHERE id = ?", uris, j.ID)
 	})
+}
+
+func urisOf(notes []driver.Note) (uris []driver.URI) {
+	for _, n := range notes {
+		if !slices.Contains(uris, n.URI) { // two may have had the same words
+			uris = append(uris, n.URI)
+		}
+	}
+	return uris
 }
 
 // Fail implements [driver.Archiver].

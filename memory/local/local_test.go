@@ -54,8 +54,10 @@ func openDir(t testing.TB, dir string, o *Options) *database {
 }
 
 func TestSuite(t *testing.T) {
+	t.Parallel()
 	for name, o := range map[string]Options{"words": {}, "meanings": {Embedder: hashed("test")}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := newClock()
 			o.Now = c.now
 			memorytest.Suite{
@@ -129,7 +131,7 @@ func TestOpenRefuses(t *testing.T) {
 		want    error
 		text    string
 	}{
-		"a newer memory":    {statement(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 99; CREATE TABLE x (y)", schema.Application)), ErrNewer, "version is 99, this program knows 1"},
+		"a newer memory":    {statement(fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = 99; CREATE TABLE x (y)", schema.Application)), ErrNewer, "version is 99, this program knows 2"},
 		"another program's": {statement("CREATE TABLE x (y)"), sqlitedb.ErrForeign, "another program"},
 		"noise":             {noise, ErrDamaged, "damaged, or no memory"},
 		"a torn file":       {torn, ErrDamaged, "damaged, or no memory"},
@@ -178,6 +180,7 @@ func TestCloseKeepsWhatIsUnderWay(t *testing.T) {
 
 // Readers that never all leave do not let the log grow without end.
 func TestLogIsBegunAnew(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d := openDir(t, dir, nil)
 	keepNote(t, d, "memory://user/a", "x")

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/openrath-go/rath/memory/driver"
 )
@@ -24,6 +25,9 @@ func (e *edit) merge(ctx context.Context, n driver.Note) (driver.Note, error) {
 	if id != 0 {
 		if !driver.Same(old.Text, n.Text) {
 			return n, fmt.Errorf("%w: %.80q", driver.ErrExists, old.Text)
+		}
+		if n.Trust.Worse(old.Trust) {
+			return old, nil
 		}
 		n = join(old, n)
 	}
@@ -51,11 +55,14 @@ func (e *edit) same(ctx context.Context, n driver.Note) (id int64, old driver.No
 }
 
 // join makes one of two notes with the same words. What has ended holds again if it was
-// said again since.
+// said again since. Only a person's word makes it one to be trusted more.
 func join(old, n driver.Note) driver.Note {
 	j := old
 	j.Title, j.Context, j.About = or(n.Title, old.Title), or(n.Context, old.Context), or(n.About, old.About)
-	j.Importance, j.Trust = max(old.Importance, n.Importance), old.Trust.Better(n.Trust)
+	j.Importance = max(old.Importance, n.Importance)
+	if n.Trust == driver.TrustUser {
+		j.Trust = n.Trust
+	}
 	j.Source, j.Replaces = or(old.Source, n.Source), or(n.Replaces, old.Replaces)
 	if len(n.Meta) > 0 {
 		j.Meta = maps.Clone(n.Meta)
@@ -68,7 +75,7 @@ func join(old, n driver.Note) driver.Note {
 	if n.Time.After(old.Time) {
 		j.Time = n.Time
 	}
-	if j.Until = n.Until; n.Until.IsZero() && n.Time.Before(old.Until) {
+	if j.Until = n.Until; n.Until.IsZero() && !n.Time.After(old.Until) {
 		j.Until = old.Until
 	}
 	return j
@@ -83,7 +90,8 @@ func or[T comparable](a, b T) T {
 }
 
 // settle makes a note the one that holds: those that it takes the place of end. If one of
-// them was said later, that one holds, and the note has ended when that was said.
+// them was said later, that one holds, and the note has ended when that was said. Those
+// with a better trust hold beside it.
 func (e *edit) settle(ctx context.Context, id int64, n driver.Note) (driver.Note, error) {
 	rivals, err := e.rivals(ctx, id, n)
 	if err != nil {
@@ -92,19 +100,30 @@ func (e *edit) settle(ctx context.Context, id int64, n driver.Note) (driver.Note
 	var last driver.Note
 	for _, r := range rivals {
 		switch {
-		case !r.Time.After(n.Time):
-			if err := exec(ctx, e.tx, "UPDATE notes SET until = ? WHERE uri = ?", nanos(n.Time), string(r.URI)); err != nil {
+		case n.Trust.Worse(r.Trust):
+			if n.Replaces == r.URI {
+				n.Replaces = ""
+			}
+		case !e.later(r.Time, n.Time):
+			if err := exec(ctx, e.tx, "UPDATE notes SET until = ? WHERE uri = ?", max(nanos(n.Time), nanos(r.Time)), string(r.URI)); err != nil {
 				return n, err
 			}
 			if last.URI == "" || r.Time.After(last.Time) {
 				last = r
 			}
+		case r.Trust.Worse(n.Trust): // it holds on, but does not end what is better
 		case n.Until.IsZero() || r.Time.Before(n.Until):
 			n.Until = r.Time
 		}
 	}
 	n.Replaces = or(last.URI, n.Replaces)
 	return n, nil
+}
+
+// later reports whether one time is after another. One that is ahead of the clock is not
+// after one that is not: the clock was put back between them.
+func (e *edit) later(a, b time.Time) bool {
+	return a.After(b) && (b.After(e.now) || !a.After(e.now))
 }
 
 // rivals are the notes that hold and cannot hold beside n: what it replaces, and those of

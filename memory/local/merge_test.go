@@ -15,6 +15,10 @@ func TestMerge(t *testing.T) {
 	type held struct {
 		Time, Until int // days
 		Replaces    driver.URI
+		Trust       driver.Trust
+	}
+	said := func(name, text string, day int, by driver.Trust) driver.Note {
+		return driver.Note{URI: driver.URI("memory://user/" + name), Text: text, About: "city", Time: at(day), Trust: by}
 	}
 	for name, test := range map[string]struct {
 		notes []driver.Note
@@ -45,11 +49,29 @@ func TestMerge(t *testing.T) {
 		"said with its end": {[]driver.Note{
 			{URI: "memory://user/a", Text: "Berlin", About: "city", Time: at(1)}, {URI: "memory://user/b", Text: "Rome", About: "city", Time: at(2), Until: at(4)},
 		}, map[driver.URI]held{"memory://user/a": {Time: 1}, "memory://user/b": {Time: 2, Until: 4}}},
+		"a tool says otherwise": {[]driver.Note{
+			said("a", "Berlin", 1, driver.TrustUser), said("b", "Rome", 2, driver.TrustTool),
+		}, map[driver.URI]held{"memory://user/a": {Time: 1, Trust: driver.TrustUser}, "memory://user/b": {Time: 2, Trust: driver.TrustTool}}},
+		"a tool has said otherwise, and later": {[]driver.Note{
+			said("a", "Rome", 2, driver.TrustTool), said("b", "Berlin", 1, driver.TrustUser),
+		}, map[driver.URI]held{"memory://user/a": {Time: 2, Trust: driver.TrustTool}, "memory://user/b": {Time: 1, Trust: driver.TrustUser}}},
+		"a user corrects a tool": {[]driver.Note{
+			said("a", "Rome", 1, driver.TrustTool), said("b", "Berlin", 2, driver.TrustUser),
+		}, map[driver.URI]held{"memory://user/a": {Time: 1, Until: 2, Trust: driver.TrustTool}, "memory://user/b": {Time: 2, Replaces: "memory://user/a", Trust: driver.TrustUser}}},
+		"a tool says what the user no longer does": {[]driver.Note{
+			said("a", "Berlin", 1, driver.TrustUser), said("b", "Rome", 2, driver.TrustUser), said("a", "berlin", 3, driver.TrustTool),
+		}, map[driver.URI]held{"memory://user/a": {Time: 1, Until: 2, Trust: driver.TrustUser}, "memory://user/b": {Time: 2, Replaces: "memory://user/a", Trust: driver.TrustUser}}},
+		"an agent repeats a tool": {[]driver.Note{
+			said("a", "Berlin", 1, driver.TrustAgent), said("b", "Rome", 2, driver.TrustTool), said("b", "rome", 3, driver.TrustAgent),
+		}, map[driver.URI]held{"memory://user/a": {Time: 1, Trust: driver.TrustAgent}, "memory://user/b": {Time: 3, Trust: driver.TrustTool}}},
+		"told again after it was replaced at once": {[]driver.Note{
+			said("a", "Berlin", 1, ""), said("b", "Rome", 1, ""), said("a", "Berlin", 1, ""),
+		}, map[driver.URI]held{"memory://user/a": {Time: 1, Until: 1}, "memory://user/b": {Time: 1, Replaces: "memory://user/a"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[driver.URI]held{}
 			for _, n := range merged(t, test.notes) {
-				h := held{Time: n.Time.Day(), Replaces: n.Replaces}
+				h := held{Time: n.Time.Day(), Replaces: n.Replaces, Trust: n.Trust}
 				if !n.Until.IsZero() {
 					h.Until = n.Until.Day()
 				}
@@ -95,5 +117,32 @@ func TestReplacesFollowsAMove(t *testing.T) {
 	}
 	if n, err := d.Get(t.Context(), "memory://user/g/b"); err != nil || n.Replaces != "memory://user/g/a" {
 		t.Errorf("it replaces %s, %v", n.Replaces, err)
+	}
+}
+
+// What was said while the clock was ahead does not outlive what is said since.
+func TestMergeWhenTheClockWasPutBack(t *testing.T) {
+	c := newClock()
+	d := openDir(t, t.TempDir(), &Options{Now: c.now})
+	say := func(text string) driver.Note {
+		t.Helper()
+		kept, err := d.Put(t.Context(), driver.Merge, driver.Note{URI: driver.URI("memory://user/" + text), Text: text, About: "city", Time: c.now()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return kept[0]
+	}
+	c.advance(time.Hour)
+	say("Lisbon")
+	c.advance(-time.Hour)
+	if n := say("Porto"); !n.Until.IsZero() || n.Replaces != "memory://user/Lisbon" {
+		t.Errorf("what is said now is %+v", n)
+	}
+	if n, err := d.Get(t.Context(), "memory://user/Lisbon"); err != nil || n.Until.IsZero() || n.Until.Before(n.Time) {
+		t.Errorf("what was said before is %+v, %v", n, err)
+	}
+	c.advance(time.Minute)
+	if n := say("Faro"); !n.Until.IsZero() || n.Replaces != "memory://user/Porto" {
+		t.Errorf("what is said then is %+v", n)
 	}
 }

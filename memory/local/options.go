@@ -17,7 +17,10 @@ type Options struct {
 
 	Memory *memory.Options // of the portable store
 
-	Lease time.Duration    // how long a job is held without being renewed; 0: 1 minute
+	// Lease is how long a job is held without being renewed; 0: 1 minute. Who works on one
+	// is told, and renews it in time; what is shorter than a few seconds leaves a busy
+	// machine no time to.
+	Lease time.Duration
 	Now   func() time.Time // the clock of notes and jobs; nil: time.Now
 }
 

@@ -7,7 +7,7 @@ import "github.com/openrath-go/rath/internal/sqlitedb"
 var schema = sqlitedb.Schema{
 	Application: 0x726d656d, // "rmem"
 	Newer:       ErrNewer,
-	Migrations:  []string{schema1 + indexSchema},
+	Migrations:  []string{schema1 + indexSchema, schema2 + documentSchema},
 }
 
 // Times are in nanoseconds since 1970; 0 is the zero time. What is empty is NULL, but for
@@ -76,3 +76,6 @@ CREATE TABLE extras (
 	data BLOB NOT NULL
 ) STRICT;
 `
+
+// schema2 remembers what a job has kept.
+const schema2 = `ALTER TABLE jobs ADD COLUMN notes TEXT; -- a JSON array of URIs`

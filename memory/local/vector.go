@@ -32,15 +32,23 @@ func (m *matrix) sync(ctx context.Context, tx querier, model int64) error {
 	if m.model != model {
 		m.reset(model)
 	}
+	last := m.seq
 	rows, err := tx.QueryContext(ctx, "SELECT note, seq, data FROM vectors WHERE model = ? AND seq > ? ORDER BY seq", model, m.seq)
-	return eachRow(rows, err, func(rows *sql.Rows) error {
+	err = eachRow(rows, err, func(rows *sql.Rows) error {
 		var note, seq int64
 		var data sql.RawBytes
 		if err := rows.Scan(&note, &seq, &data); err != nil {
 			return err
 		}
+		if seq != last { // of one change there may be many: it has them all when the next begins
+			m.seq, last = last, seq
+		}
 		return m.set(note, seq, data)
 	})
+	if err == nil {
+		m.seq = last
+	}
+	return err
 }
 
 func (m *matrix) reset(model int64) {
@@ -62,7 +70,7 @@ func (m *matrix) set(note, seq int64, data []byte) error {
 		m.notes, m.seqs = append(m.notes, note), append(m.seqs, seq)
 		m.rows = append(m.rows, make([]float32, m.dim)...)
 	}
-	m.seqs[i], m.seq = seq, seq
+	m.seqs[i] = seq
 	for j, row := 0, m.rows[i*m.dim:]; j < m.dim; j++ {
 		row[j] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*j:]))
 	}

@@ -204,6 +204,34 @@ var jobRules = []rule{
 		}
 		c.must(c.archiver().Finish(c.ctx, j, nil), "finish")
 	}},
+	{"tells what a job has kept", "a commit that is repeated gives the same", "Archive Merge", func(c check) {
+		s := long(3)
+		c.archive(archive(s), true, driver.Queued)
+		c.replace(string(facts.Join("there")), "Likes dogs.")
+		j := c.claim("one")
+		c.must(c.archiver().Finish(c.ctx, j, []driver.Note{note(facts.Join("new"), "likes tea"), note(facts.Join("there"), "likes dogs")}), "finish")
+		list, err := c.archiver().Archives(c.ctx, s.ID())
+		if err != nil || len(list) != 1 {
+			c.Fatalf("the archives are %+v, %v", list, err)
+		}
+		c.same([]driver.URI{facts.Join("new"), facts.Join("there")}, list[0].Notes, "the notes of the job")
+	}},
+	{"tries a job at once by request", "who has mended what was wrong does not wait", "Archive", func(c check) {
+		a := archive(long(2))
+		c.archive(a, true, driver.Queued)
+		c.must(c.archiver().Fail(c.ctx, c.claim("one"), "the server is down"), "fail")
+		c.idle()
+		c.archive(a, false, driver.Archived)
+		c.idle()
+		c.archive(a, true, driver.Queued)
+		j := c.claim("one")
+		if j.Tries != 2 {
+			c.broken("it is try %d, want 2", j.Tries)
+		}
+		c.archive(a, true, driver.Queued)
+		c.idle() // somebody works on it
+		c.must(c.archiver().Finish(c.ctx, j, nil), "finish")
+	}},
 	{"tries a job again, later and not for ever", "servers are down, and some things never work", "Archive", func(c check) {
 		a := archive(long(2))
 		c.archive(a, true, driver.Queued)

@@ -178,21 +178,33 @@ var faults = map[string]fault{
 	"folds names": {"keeps any URI", func(s honest) driver.Store {
 		return changes{s, func(n *driver.Note) { n.URI = driver.URI(strings.ToLower(string(n.URI))) }}
 	}},
-	"dates anew":              {"keeps all fields", func(s honest) driver.Store { return changes{s, func(n *driver.Note) { n.Created = day(20) }} }},
-	"forgets to end":          {"ends what is no longer true", func(s honest) driver.Store { return changes{s, func(n *driver.Note) { n.About = "" }} }},
-	"removes too much":        {"removes notes", func(s honest) driver.Store { return removes{s} }},
-	"has no order":            {"lists folders", func(s honest) driver.Store { return lists{s} }},
-	"knows no limit":          {"finds no more than it is asked for", func(s honest) driver.Store { return finds{s, func(q *driver.Query) { q.Limit = 1000 }, nil} }},
-	"looks everywhere":        {"finds in folders", func(s honest) driver.Store { return finds{s, func(q *driver.Query) { q.Under = nil }, nil} }},
-	"shows another place":     {"shows what it found", func(s honest) driver.Store { return finds{s, nil, func(h *driver.Hit) { h.Snippet = "This sentence" }} }},
-	"calls a part the whole":  {"shows what it found", func(s honest) driver.Store { return finds{s, nil, func(h *driver.Hit) { h.Whole = true }} }},
-	"goes on when cancelled":  {"does nothing for who no longer waits", func(s honest) driver.Store { return deaf{s} }},
-	"never ends":              {"ends", func(s honest) driver.Store { return immortal{s} }},
-	"keeps what was lost":     {"finishes all or nothing", func(s honest) driver.Store { return hasty{s} }},
-	"counts what it released": {"gives a job back", func(s honest) driver.Store { return counting{s} }},
-	"queues twice":            {"queues a job once", func(s honest) driver.Store { return twice{s} }},
-	"cuts transcripts":        {"keeps transcripts", func(s honest) driver.Store { return cuts{s} }},
-	"mixes up extras":         {"keeps the files that are not notes", func(s honest) driver.Store { return mixes{s} }},
+	"dates anew":     {"keeps all fields", func(s honest) driver.Store { return changes{s, func(n *driver.Note) { n.Created = day(20) }} }},
+	"forgets to end": {"ends what is no longer true", func(s honest) driver.Store { return changes{s, func(n *driver.Note) { n.About = "" }} }},
+	"believes all": {"does not let the less trusted end what the more trusted said", func(s honest) driver.Store {
+		return changes{s, func(n *driver.Note) { n.Trust = driver.TrustUser }}
+	}},
+	"believes what is repeated": {"does not believe what is only repeated", func(s honest) driver.Store { return believes{s} }},
+	"writes beside a user's": {"does not let the less trusted change what was said", func(s honest) driver.Store {
+		return changes{s, func(n *driver.Note) { n.Trust = "" }}
+	}},
+	"takes much for the same": {"takes different facts for different", func(s honest) driver.Store {
+		return changes{s, func(n *driver.Note) { n.Text = strings.Trim(n.Text, "#+%-.") }}
+	}},
+	"waits though it is asked": {"tries a job at once by request", func(s honest) driver.Store { return patient{s} }},
+	"forgets what it kept":     {"tells what a job has kept", func(s honest) driver.Store { return forgets{s} }},
+	"removes too much":         {"removes notes", func(s honest) driver.Store { return removes{s} }},
+	"has no order":             {"lists folders", func(s honest) driver.Store { return lists{s} }},
+	"knows no limit":           {"finds no more than it is asked for", func(s honest) driver.Store { return finds{s, func(q *driver.Query) { q.Limit = 1000 }, nil} }},
+	"looks everywhere":         {"finds in folders", func(s honest) driver.Store { return finds{s, func(q *driver.Query) { q.Under = nil }, nil} }},
+	"shows another place":      {"shows what it found", func(s honest) driver.Store { return finds{s, nil, func(h *driver.Hit) { h.Snippet = "This sentence" }} }},
+	"calls a part the whole":   {"shows what it found", func(s honest) driver.Store { return finds{s, nil, func(h *driver.Hit) { h.Whole = true }} }},
+	"goes on when cancelled":   {"does nothing for who no longer waits", func(s honest) driver.Store { return deaf{s} }},
+	"never ends":               {"ends", func(s honest) driver.Store { return immortal{s} }},
+	"keeps what was lost":      {"finishes all or nothing", func(s honest) driver.Store { return hasty{s} }},
+	"counts what it released":  {"gives a job back", func(s honest) driver.Store { return counting{s} }},
+	"queues twice":             {"queues a job once", func(s honest) driver.Store { return twice{s} }},
+	"cuts transcripts":         {"keeps transcripts", func(s honest) driver.Store { return cuts{s} }},
+	"mixes up extras":          {"keeps the files that are not notes", func(s honest) driver.Store { return mixes{s} }},
 }
 
 // The faulty drivers.
@@ -215,7 +227,33 @@ type (
 	twice    struct{ honest }
 	cuts     struct{ honest }
 	mixes    struct{ honest }
+	believes struct{ honest }
+	patient  struct{ honest }
+	forgets  struct{ honest }
 )
+
+func (d believes) Put(ctx context.Context, mode driver.Mode, notes ...driver.Note) ([]driver.Note, error) {
+	kept, err := d.honest.Put(ctx, mode, notes...)
+	for i := range kept {
+		kept[i].Trust = kept[i].Trust.Better(notes[i].Trust)
+	}
+	return kept, err
+}
+
+func (d patient) Archive(ctx context.Context, a driver.Archive, job bool) (driver.State, error) {
+	if list, err := d.honest.Archives(ctx, a.Session); err != nil || len(list) > 0 && list[0].State == driver.Queued {
+		return driver.Queued, err
+	}
+	return d.honest.Archive(ctx, a, job)
+}
+
+func (d forgets) Archives(ctx context.Context, id session.ID) ([]driver.Archive, error) {
+	list, err := d.honest.Archives(ctx, id)
+	for i := range list {
+		list[i].Notes = nil
+	}
+	return list, err
+}
 
 func (d changes) Put(ctx context.Context, mode driver.Mode, notes ...driver.Note) ([]driver.Note, error) {
 	notes = slices.Clone(notes)

@@ -1,6 +1,7 @@
 package memorytest
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/openrath-go/rath/memory/driver"
@@ -67,6 +68,61 @@ var mergeRules = []rule{
 		city("c", "lives in Madrid", 4)
 		ends(prefs.Join("a"), day(4))
 		ends(prefs.Join("b"), day(3))
+	}},
+	{"does not let the less trusted end what the more trusted said", "a web page must not talk a user's wish away", "Merge Metadata", func(c check) {
+		said := func(name, text string, n int, by driver.Trust) driver.Note {
+			return c.put(driver.Merge, driver.Note{URI: prefs.Join(name), Text: text, About: "user.city", Time: day(n), Trust: by})[0]
+		}
+		user := said("a", "lives in Berlin", 1, driver.TrustUser)
+		for i, by := range []driver.Trust{driver.TrustUnknown, driver.TrustResource, driver.TrustTool, driver.TrustAgent} {
+			name := prefs.Join("by", string(by), "x")
+			kept := c.put(driver.Merge,
+				driver.Note{URI: prefs.Join("b" + string(by)), Text: "lives in city " + string(by), About: "user.city", Time: day(5 + i), Trust: by},
+				driver.Note{URI: name, Text: "replaces it", Time: day(5 + i), Trust: by, Replaces: user.URI})
+			for _, n := range kept {
+				if !n.Until.IsZero() || n.Replaces == user.URI {
+					c.broken("what %q says, %q, holds until %v and replaces %q", by, n.Text, n.Until, n.Replaces)
+				}
+			}
+			c.same(user, c.get(user.URI), "the user's note after what "+string(by)+" said")
+		}
+		late := said("c", "lives in Paris", 3, driver.TrustUser)
+		if old := c.get(user.URI); !late.Until.IsZero() || !old.Until.Equal(day(3)) {
+			c.broken("what the user said last holds until %v, what was before it until %v", late.Until, old.Until)
+		}
+	}},
+	{"does not believe what is only repeated", "a model repeats what it has read", "Merge Metadata", func(c check) {
+		for i, test := range []struct{ old, again, want driver.Trust }{
+			{driver.TrustTool, driver.TrustAgent, driver.TrustTool},
+			{driver.TrustUnknown, driver.TrustResource, driver.TrustUnknown},
+			{driver.TrustTool, driver.TrustUser, driver.TrustUser},
+			{driver.TrustUser, driver.TrustAgent, driver.TrustUser},
+			{driver.TrustAgent, driver.TrustTool, driver.TrustAgent},
+		} {
+			n := driver.Note{URI: prefs.Join(fmt.Sprint(i)), Text: fmt.Sprint("likes tea ", i), Trust: test.old, Time: day(1)}
+			c.put(driver.Merge, n)
+			n.Trust, n.Time = test.again, day(2)
+			if n := c.put(driver.Merge, n)[0]; n.Trust != test.want {
+				c.broken("%q said it, then %q: the trust is %q, want %q", test.old, test.again, n.Trust, test.want)
+			}
+		}
+	}},
+	{"does not let the less trusted change what was said", "nobody may put words beside a user's", "Merge Metadata", func(c check) {
+		old := c.put(driver.Merge, driver.Note{URI: prefs.Join("a"), Text: "Likes tea.", Trust: driver.TrustUser, Time: day(1), Importance: 0.2, Meta: map[string]string{"k": "v"}})[0]
+		c.put(driver.Merge, driver.Note{
+			URI: prefs.Join("b"), Text: "likes TEA", Trust: driver.TrustTool, Time: day(2), Until: day(3), Importance: 1,
+			About: "user.city", Title: "Orders", Context: "Do", Meta: map[string]string{"k": "w", "l": "x"},
+		})
+		c.same(old, c.get(old.URI), "the user's note")
+	}},
+	{"takes different facts for different", "one must not swallow the other", "Merge", func(c check) {
+		texts := []string{"programs in C", "programs in C#", "programs in C++", "owes 5", "owes 5%", "-5 is the limit", "5 is the limit", ".5 is the limit"}
+		for i, text := range texts {
+			c.put(driver.Merge, note(prefs.Join(fmt.Sprint(i)), text))
+		}
+		for i, text := range texts {
+			c.holds(prefs.Join(fmt.Sprint(i)), text)
+		}
 	}},
 	{"ends what a note says it replaces", "who corrects something names it", "Merge Metadata", func(c check) {
 		c.put(driver.Merge, driver.Note{URI: prefs.Join("a"), Text: "likes tea", Time: day(1)}, driver.Note{URI: prefs.Join("b"), Text: "likes dogs", Time: day(1)})

@@ -7,7 +7,9 @@
 // The server finds by meaning, makes summaries, reads documents and extracts facts, all of
 // it in the background: what was written can be read at once and found a little later, or
 // see [Options.Wait]. It keeps a note's text and the time at which it was written last. What
-// else is known of a note is refused by [memory.Store] or lost; see [memory.Capabilities].
+// a note is about or replaces, its importance and its metadata are refused by
+// [memory.Store]. Lost are its title and context, its source and times, and who said it: by
+// its place a note is a document's or, anywhere else, of unknown trust, which is the least.
 // To say something again is no error, to say something else under the same name is
 // [driver.ErrExists], and nothing is ended by what is said later.
 //
@@ -29,6 +31,10 @@
 // who writes meanwhile is overwritten. Folders without notes stay on the server and are
 // listed in the folder above. A folder of more than 100,000 entries is refused, as the API
 // has no pages.
+//
+// An address that is added is fetched by the server, from where it stands in its network:
+// see [Options.AllowPrivate]. A folder is uploaded without hidden files, links and folders
+// such as node_modules; what a .gitignore names is uploaded.
 package openviking
 
 import (
@@ -63,6 +69,11 @@ type Options struct {
 	// Intent has the server think about what a query is after before it looks. That asks
 	// its model, and takes longer.
 	Intent bool
+
+	// AllowPrivate has the server fetch addresses that are private, or of its own machine.
+	// Without it they are refused here where they are spelled out; where a name leads, or a
+	// page sends it on to, only the server can know.
+	AllowPrivate bool
 
 	// Timeout bounds a call that is answered at once, 30 seconds if it is 0, and LongTimeout
 	// one that waits for the server to read or to think, 10 minutes if it is 0.

@@ -256,7 +256,7 @@ func TestIngest(t *testing.T) {
 	s := serve(t, options)
 	d := open(t, s, openviking.Options{})
 	dir := t.TempDir()
-	for name, text := range map[string]string{"notes.txt": "A giraffe.", "folder/a.md": "# A", ".git/config": "secret"} {
+	for name, text := range map[string]string{"notes.txt": "A giraffe.", "folder/a.md": "# A", ".git/config": "secret", "folder/node_modules/x/b.md": "# B"} {
 		file := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
@@ -273,6 +273,7 @@ func TestIngest(t *testing.T) {
 		{"a file", driver.Resource{Name: filepath.Join(dir, "notes.txt"), Wait: true}, driver.Ingested{URI: to, Files: 1, Notes: 1}, nil},
 		{"data", driver.Resource{Name: "x", Data: []byte("# X\n"), MIME: "text/markdown; charset=utf-8"}, driver.Ingested{URI: to, Files: 1, Notes: 1}, nil},
 		{"a folder", driver.Resource{Name: dir}, driver.Ingested{URI: to, Files: 1, Notes: 2}, nil},
+		{"the server's own machine", driver.Resource{Name: "http://127.0.0.1:1933/api"}, driver.Ingested{}, driver.ErrInvalid},
 		{"no file", driver.Resource{Name: filepath.Join(dir, "none")}, driver.Ingested{}, driver.ErrInvalid},
 	} {
 		test.r.URI = to
@@ -296,6 +297,25 @@ func TestIngest(t *testing.T) {
 	_, err := d.(driver.Ingester).Ingest(t.Context(), driver.Resource{URI: "memory://user/memories/x", Data: []byte("x")})
 	if !errors.Is(err, driver.ErrInvalidURI) {
 		t.Errorf("a document among memories: %v", err)
+	}
+}
+
+// What is said of a note beside its text is lost, and nobody is told otherwise.
+func TestWhatIsLost(t *testing.T) {
+	d := open(t, serve(t, alice()), openviking.Options{})
+	n := driver.Note{Text: "likes tea", Title: "T", Context: "C", Trust: driver.TrustUser, Source: driver.Source{Origin: "x"}, Created: time.Unix(1, 0)}
+	for uri, trust := range map[driver.URI]driver.Trust{"memory://user/memories/a": driver.TrustUnknown, "memory://resources/a/b": driver.TrustResource} {
+		n.URI = uri
+		want := driver.Note{URI: uri, Text: n.Text, Trust: trust}
+		kept, err := d.Put(t.Context(), driver.Replace, n)
+		if diff := cmp.Diff([]driver.Note{want}, kept); diff != "" || err != nil {
+			t.Errorf("%v, kept (-want +got)\n%s", err, diff)
+		}
+		there, err := d.Get(t.Context(), uri)
+		want.Time = there.Time
+		if diff := cmp.Diff(want, there); diff != "" || err != nil || there.Time.Before(time.Unix(2, 0)) {
+			t.Errorf("%v, there (-want +got)\n%s", err, diff)
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"mime"
 	"mime/multipart"
-	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -73,7 +72,8 @@ func (c *Client) Upload(ctx context.Context, name string, data []byte) (string, 
 }
 
 // Ingest has the server read a document into notes below its URI, in place of what it read
-// there before. Files and folders of this machine are uploaded.
+// there before. Files and folders of this machine are uploaded; an address is fetched by
+// the server itself.
 func (s *store) Ingest(ctx context.Context, r driver.Resource) (driver.Ingested, error) {
 	defer s.leave()
 	if err := s.enter(); err != nil {
@@ -85,6 +85,9 @@ func (s *store) Ingest(ctx context.Context, r driver.Resource) (driver.Ingested,
 	}
 	in := Resource{To: to}
 	if r.Data == nil && isAddress(r.Name) {
+		if err := s.opts.fetchable(r.Name); err != nil {
+			return driver.Ingested{}, err
+		}
 		in.Path = r.Name
 	} else if in.Upload, err = s.upload(ctx, r); err != nil {
 		return driver.Ingested{}, err
@@ -122,11 +125,6 @@ func (s *store) ingested(ctx context.Context, r driver.Resource, added Added) (d
 		}
 	}
 	return out, err
-}
-
-func isAddress(name string) bool {
-	u, err := url.Parse(name)
-	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // upload brings a document to the server.
@@ -188,7 +186,10 @@ func readAll(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxUpload+1))
 }
 
-// zipped packs a folder, without links and hidden files.
+// passed are folders whose files were written by nobody here.
+const passed = " node_modules vendor bower_components __pycache__ "
+
+// zipped packs a folder, without links, hidden files and what others wrote.
 func zipped(dir fs.FS) ([]byte, error) {
 	var body bytes.Buffer
 	total := int64(0)
@@ -197,7 +198,7 @@ func zipped(dir fs.FS) ([]byte, error) {
 		switch {
 		case err != nil:
 			return err
-		case name != "." && strings.HasPrefix(d.Name(), "."):
+		case name != "." && (strings.HasPrefix(d.Name(), ".") || d.IsDir() && strings.Contains(passed, " "+d.Name()+" ")):
 			if d.IsDir() {
 				return fs.SkipDir
 			}

@@ -52,7 +52,7 @@ func get(path string, query url.Values) request {
 func post(path string, in any) (request, error) {
 	r := request{method: http.MethodPost, path: path}
 	var err error
-	if r.body, err = json.Marshal(in); err != nil {
+	if r.body, err = json.Marshal(in, json.Deterministic(true)); err != nil {
 		err = fmt.Errorf("%s: %w: %w", r, driver.ErrInvalid, err)
 	}
 	return r, err

@@ -50,6 +50,8 @@ func (s *store) Close() error {
 	return nil
 }
 
+// Capabilities has no Metadata: what of a note is refused and what is lost is said at the
+// package.
 func (s *store) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Semantic: true, Move: true, Ingest: true, Commit: true}
 }

@@ -140,16 +140,26 @@ func show(u *url.URL) string {
 	return shown.String()
 }
 
-// plain is what can be shown of an address that cannot be read.
+// Shown is a name as it may be told: an address without user, password, query and fragment,
+// which may be secret. Other names stay as they are.
+func Shown(name string) string {
+	if !strings.Contains(name, "://") {
+		return name
+	}
+	u, err := url.Parse(name)
+	if err != nil {
+		return plain(name)
+	}
+	return show(u)
+}
+
+// plain is what can be shown of an address that cannot be read: nobody knows what is secret.
 func plain(address string) string {
-	scheme, rest, ok := strings.Cut(address, "://")
+	scheme, _, ok := strings.Cut(address, "://")
 	if !ok {
 		return address
 	}
-	if at := strings.LastIndex(rest, "@"); at >= 0 {
-		rest = rest[at+1:]
-	}
-	return scheme + "://" + rest
+	return scheme + "://..."
 }
 
 func (f *Fetcher) client() *http.Client {

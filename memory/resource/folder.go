@@ -3,6 +3,7 @@ package resource
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"iter"
@@ -31,17 +32,20 @@ func loadFolder(ctx context.Context, name string, o *Options) iter.Seq2[Document
 			yield(Document{}, failed(driver.ErrInvalid, "read the folder %s: %w", name, err))
 			return
 		}
+		p := Progress{Files: len(skipped), Skipped: len(skipped), Total: len(files) + len(skipped)}
+		if o.Progress != nil {
+			o.Progress(p)
+		}
 		for _, s := range skipped {
 			if !yield(Document{}, s) {
 				return
 			}
 		}
-		loadFiles(ctx, root, files, len(skipped), o, yield)
+		loadFiles(ctx, root, files, p, o, yield)
 	}
 }
 
-func loadFiles(ctx context.Context, root *os.Root, files []string, skipped int, o *Options, yield func(Document, error) bool) {
-	p := Progress{Files: skipped, Skipped: skipped, Total: len(files) + skipped}
+func loadFiles(ctx context.Context, root *os.Root, files []string, p Progress, o *Options, yield func(Document, error) bool) {
 	for _, file := range files {
 		data, err := readFile(func() (fs.File, error) { return root.Open(file) }, file, o.MaxFile)
 		var doc Document
@@ -109,18 +113,22 @@ func (l *lister) visit(name string, d fs.DirEntry, err error) error {
 	return nil
 }
 
-// enter reads the .gitignore of a folder.
+// enter reads the .gitignore of a folder. Where that cannot be done the folder is passed
+// over: what it names nobody is to read.
 func (l *lister) enter(dir string) error {
 	name := path.Join(dir, ".gitignore")
+	l.ignores = l.ignores.above(dir)
 	if info, err := fs.Lstat(l.fsys, name); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
 	text, err := readFile(func() (fs.File, error) { return l.fsys.Open(name) }, name, 1<<20)
-	if err != nil {
-		l.skipped = append(l.skipped, &Skipped{name, err})
-		return nil
+	if err == nil {
+		l.ignores, err = l.ignores.add(dir, text)
 	}
-	l.ignores = l.ignores.add(dir, text)
+	if err != nil {
+		l.skipped = append(l.skipped, &Skipped{name, fmt.Errorf("all of its folder is: %w", err)})
+		return fs.SkipDir
+	}
 	return nil
 }
 

@@ -20,7 +20,7 @@ import (
 
 // Document is a text that was read, in pieces.
 type Document struct {
-	Name   string // the file, relative to the folder that was asked for, or the address
+	Name   string // the file, relative to the folder that was asked for, or the address as it is Shown
 	MIME   string // what it was read as, without parameters
 	SHA256 string // of its bytes as they came, in hex
 	Title  string // what it says of itself; empty: nothing
@@ -42,7 +42,7 @@ type Options struct {
 	MaxFiles    int            // of a folder; 0: 10,000
 	PieceTokens int            // in a piece at most, as Tokens counts; 0: 300, at least 16
 	Overlap     int            // tokens that a piece repeats at most; 0: 40, below 0: none; half a piece at most
-	Progress    func(Progress) // called after each file of a folder, if set
+	Progress    func(Progress) // called before the first file of a folder and after each, if set
 
 	// Ignore says what in a folder is passed over, beside what always is: hidden files and
 	// folders, links, what a .gitignore names, node_modules, vendor. Names have slashes.
@@ -100,6 +100,10 @@ func Load(ctx context.Context, name string, o *Options) iter.Seq2[Document, erro
 	}
 	info, err := os.Stat(name)
 	switch {
+	case err != nil && strings.Contains(name, "://"):
+		return one(func() (Document, error) {
+			return Document{}, &Refused{URL: Shown(name), Why: "only http and https are fetched"}
+		})
 	case err != nil:
 		return one(func() (Document, error) { return Document{}, fileError(err) })
 	case info.IsDir():
@@ -119,8 +123,8 @@ func loadURL(ctx context.Context, name string, o *Options) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	doc, err := Parse(ctx, page.URL, page.MIME, page.Data, o)
-	doc.Name = name
+	doc, err := Parse(ctx, Shown(page.URL), page.MIME, page.Data, o)
+	doc.Name = Shown(name)
 	return doc, err
 }
 

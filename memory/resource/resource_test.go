@@ -267,3 +267,40 @@ func TestFile(t *testing.T) {
 		}
 	}
 }
+
+// A .gitignore that would take forever is not followed, and what it may name is not read.
+func TestFolderWithTooManyRules(t *testing.T) {
+	dir := tree(t, map[string]string{
+		"a.txt": "a", "many/x.txt": "no", "many/.gitignore": strings.Repeat("a\n", 500_000), "long/x.txt": "no", "long/.gitignore": strings.Repeat("*", 5000),
+		"b/.gitignore": strings.Repeat("y\n", 1500), "b/x.txt": "b", "c/.gitignore": strings.Repeat("y\n", 1500), "c/x.txt": "c",
+		"c/d/.gitignore": strings.Repeat("y\n", 1500), "c/d/x.txt": "no",
+	})
+	var got, skipped []string
+	for doc, err := range Load(t.Context(), dir, nil) {
+		if IsSkipped(err) {
+			skipped = append(skipped, strings.Fields(err.Error())[1])
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, doc.Name)
+	}
+	if diff := cmp.Diff([]string{"a.txt", "b/x.txt", "c/x.txt"}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"c/d/.gitignore:", "long/.gitignore:", "many/.gitignore:"}, skipped); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestShown(t *testing.T) {
+	for name, want := range map[string]string{
+		"a/b.md?x#y": "a/b.md?x#y", "https://h/a": "https://h/a", "https://me:pw@h:1/a?token=x#f": "https://h:1/a", "ftp://me@h/": "ftp://h/",
+		"http://me:p?w@h:x/": "http://...", "http://h/%zz?token": "http://...", "HTTP://me@h": "http://h",
+	} {
+		if got := Shown(name); got != want {
+			t.Errorf("%s is shown as %s, not %s", name, got, want)
+		}
+	}
+}

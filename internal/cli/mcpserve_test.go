@@ -1,0 +1,278 @@
+package cli_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// called calls a tool and reads its result as JSON.
+func called(t *testing.T, c *mcp.ClientSession, name string, in, out any) string {
+	t.Helper()
+	res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: in})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	text := res.Content[0].(*mcp.TextContent).Text
+	if res.IsError {
+		return "error: " + text
+	}
+	if out != nil {
+		data, err := json.Marshal(res.StructuredContent)
+		if err == nil {
+			err = json.Unmarshal(data, out)
+		}
+		if err != nil {
+			t.Fatalf("%s: %v in %s", name, err, data)
+		}
+	}
+	return text
+}
+
+// dial makes a client.
+func dial(t *testing.T, over mcp.Transport) *mcp.ClientSession {
+	t.Helper()
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), over, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// The official client drives the command over its standard streams.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	home := filled(t)
+	c := dial(t, &mcp.CommandTransport{Command: rath(t, home, "mcp", "serve", "--allow-run", "--allow-write", "--sandbox", "none", "--model", "offline:")})
+
+	var listed struct{ Sessions []struct{ ID, Text string } }
+	called(t, c, "list_sessions", map[string]any{}, &listed)
+	if len(listed.Sessions) != 1 {
+		t.Fatalf("%+v", listed)
+	}
+	id := listed.Sessions[0].ID
+	var shown struct {
+		ID     string
+		Chunks []json.RawMessage
+	}
+	called(t, c, "show_session", map[string]any{"id": "@"}, &shown)
+	if shown.ID != id || len(shown.Chunks) != 2 {
+		t.Errorf("%+v", shown)
+	}
+	var replayed struct{ Verdict string }
+	if called(t, c, "replay_run", map[string]any{"id": id}, &replayed); replayed.Verdict != "the same" {
+		t.Error(replayed)
+	}
+	var branch struct{ ID string }
+	called(t, c, "fork_session", map[string]any{"id": id + "@1"}, &branch)
+	var diff struct {
+		Common int
+		OnlyA  []json.RawMessage `json:"only_a"`
+		OnlyB  []json.RawMessage `json:"only_b"`
+	}
+	if called(t, c, "diff_sessions", map[string]any{"a": id, "b": branch.ID}, &diff); diff.Common != 1 || len(diff.OnlyA) != 1 || len(diff.OnlyB) != 0 {
+		t.Errorf("%+v", diff)
+	}
+	if got := called(t, c, "show_session", map[string]any{"id": "ffff"}, nil); !strings.HasPrefix(got, "error: ") || !strings.Contains(got, "no such session") {
+		t.Error(got)
+	}
+}
+
+// Runs go as far as the flags let them.
+func TestServeRuns(t *testing.T) {
+	t.Parallel()
+	home := filled(t)
+	c := dial(t, &mcp.CommandTransport{Command: rath(t, home, "mcp", "serve", "--allow-run", "--sandbox", "none", "--model", "offline:")})
+	var ran struct{ Session, Text, State string }
+	if got := called(t, c, "run", map[string]any{"prompt": "hello"}, &ran); got != ran.Text || ran.State != "succeeded" {
+		t.Errorf("%s %+v", got, ran)
+	}
+	var more struct{ Session string }
+	called(t, c, "run", map[string]any{"prompt": "and more", "session": ran.Session}, &more)
+	var shown struct{ Chunks []json.RawMessage }
+	if called(t, c, "show_session", map[string]any{"id": more.Session}, &shown); len(shown.Chunks) != 4 {
+		t.Errorf("%d chunks", len(shown.Chunks))
+	}
+	for _, in := range []map[string]any{
+		{"prompt": "hello", "model": "openai:other"}, {"prompt": "hello", "tools": []string{"bash"}}, {"prompt": "hello", "session": "ffff"}, {"prompt": "-"},
+	} {
+		if got := called(t, c, "run", in, nil); !strings.HasPrefix(got, "error: ") {
+			t.Errorf("%v: %s", in, got)
+		}
+	}
+}
+
+// Notes are found, kept and read, also as resources, and sessions too.
+func TestServeResources(t *testing.T) {
+	t.Parallel()
+	home := filled(t)
+	c := dial(t, &mcp.CommandTransport{Command: rath(t, home, "mcp", "serve", "--allow-write")})
+	var kept, note struct{ URI, Text, Trust string }
+	called(t, c, "remember", map[string]any{"text": "The office is in Porto"}, &kept)
+	if called(t, c, "show_note", map[string]any{"uri": kept.URI}, &note); note.Text != "The office is in Porto" || note.Trust != "agent" {
+		t.Errorf("%+v", note)
+	}
+	var found struct{ Hits []struct{ URI string } }
+	if called(t, c, "recall", map[string]any{"query": "office"}, &found); len(found.Hits) == 0 || found.Hits[0].URI != kept.URI {
+		t.Errorf("%+v", found)
+	}
+	seen := map[string]int{}
+	for r, err := range c.Resources(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		scheme, _, _ := strings.Cut(r.URI, ":")
+		seen[scheme]++
+		res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: r.URI})
+		if err != nil || !json.Valid([]byte(res.Contents[0].Text)) {
+			t.Error(r.URI, err)
+		}
+	}
+	if seen["rath"] != 1 || seen["memory"] != 2 {
+		t.Error(seen)
+	}
+	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"prompt": "hello"}}); err == nil {
+		t.Error("a run that nobody has allowed")
+	}
+}
+
+// serving starts a server over HTTP and returns its address.
+func serving(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	line, err := bufio.NewReader(stderr).ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "serving at ")
+	if !ok {
+		t.Fatal(line, err)
+	}
+	return url
+}
+
+type bearer struct{ token string }
+
+func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("Authorization", "Bearer "+b.token)
+	return http.DefaultTransport.RoundTrip(req)
+}
+
+func TestServeHTTP(t *testing.T) {
+	t.Parallel()
+	home := filled(t)
+	cmd := rath(t, home, "mcp", "serve", "--http", ":0")
+	url := serving(t, cmd)
+	if !strings.HasPrefix(url, "http://127.0.0.1:") {
+		t.Error(url)
+	}
+	c := dial(t, &mcp.StreamableClientTransport{Endpoint: url})
+	var found struct{ Hits []struct{ URI string } }
+	if called(t, c, "recall", map[string]any{"query": "deploy"}, &found); len(found.Hits) != 1 {
+		t.Errorf("%+v", found)
+	}
+
+	cmd = rath(t, home, "mcp", "serve", "--http", "127.0.0.1:0")
+	cmd.Env = append(cmd.Env, "RATH_MCP_TOKEN=secret")
+	url = serving(t, cmd)
+	if _, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: url}, nil); err == nil {
+		t.Error("without a token")
+	}
+	c = dial(t, &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer{"secret"}}})
+	if got := called(t, c, "list_sessions", map[string]any{}, nil); !strings.Contains(got, `"sessions":[{`) {
+		t.Error(got)
+	}
+}
+
+// The official inspector lists and calls the tools.
+func TestInspector(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("it installs packages")
+	}
+	program, err := inspector(t.Context())
+	if err != nil {
+		t.Skip(err)
+	}
+	server := rath(t, filled(t), "mcp", "serve")
+	inspect := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), "node", append([]string{program, "--cli", server.Path, "mcp", "serve"}, args...)...)
+		cmd.Env, cmd.Dir = server.Env, server.Dir
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	if out := inspect("--method", "tools/list"); !strings.Contains(out, `"replay_run"`) || strings.Contains(out, `"run"`) {
+		t.Error(out)
+	}
+	if out := inspect("--method", "tools/call", "--tool-name", "replay_run", "--tool-arg", "id=@"); !strings.Contains(out, "the same") {
+		t.Error(out)
+	}
+	if out := inspect("--method", "resources/list"); !strings.Contains(out, "rath://session/") {
+		t.Error(out)
+	}
+}
+
+// inspectorVersion is the one that the test was written with.
+const inspectorVersion = "0.17.2"
+
+// inspector installs the program once for all runs of the tests.
+func inspector(ctx context.Context) (program string, err error) {
+	for _, name := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(name); err != nil {
+			return "", err
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "rath-test", "inspector-"+inspectorVersion)
+	program = filepath.Join(dir, "node_modules/@modelcontextprotocol/inspector/cli/build/cli.js")
+	if _, err := os.Stat(program); err == nil {
+		return program, nil
+	}
+	fresh, err := os.MkdirTemp(filepath.Dir(dir), "inspector-*")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(fresh)
+	cmd := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", fresh, "@modelcontextprotocol/inspector@"+inspectorVersion)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", &installError{string(out), err}
+	}
+	if err := os.Rename(fresh, dir); err != nil && !os.IsExist(err) { // another process was faster
+		return "", err
+	}
+	return program, nil
+}
+
+type installError struct {
+	out string
+	err error
+}
+
+func (e *installError) Error() string {
+	return "npm cannot install the inspector: " + e.err.Error() + "\n" + e.out
+}

@@ -1,0 +1,71 @@
+package mcpserver
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func address(text string) net.Addr {
+	a, err := net.ResolveTCPAddr("tcp", text)
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// Who may come in: by name, by origin, by token.
+func TestAccess(t *testing.T) {
+	s := New(fake{}, nil)
+	for _, test := range []struct {
+		name, at, host, origin, auth string
+		access                       Access
+		want                         int
+	}{
+		{name: "this machine", at: "127.0.0.1:80", host: "127.0.0.1:80", want: 200},
+		{name: "by name", at: "127.0.0.1:80", host: "localhost:80", want: 200},
+		{name: "the sixth", at: "[::1]:80", host: "[::1]:80", want: 200},
+		{name: "a name that was made to lead here", at: "127.0.0.1:80", host: "evil.example", want: 403},
+		{name: "with the token", at: "127.0.0.1:80", host: "evil.example", auth: "Bearer t", access: Access{Token: "t"}, want: 403},
+		{name: "a page", at: "127.0.0.1:80", host: "localhost:80", origin: "https://evil.example", want: 403},
+		{name: "a page of another port", at: "127.0.0.1:80", host: "localhost:80", origin: "http://localhost:3000", want: 403},
+		{name: "a page of nowhere", at: "127.0.0.1:80", host: "localhost:80", origin: "null", want: 403},
+		{name: "its own page", at: "127.0.0.1:80", host: "localhost:80", origin: "http://localhost:80", want: 200},
+		{name: "no token", at: "127.0.0.1:80", host: "localhost:80", access: Access{Token: "t"}, want: 401},
+		{name: "a wrong one", at: "127.0.0.1:80", host: "localhost:80", auth: "Bearer tt", access: Access{Token: "t"}, want: 401},
+		{name: "another scheme", at: "127.0.0.1:80", host: "localhost:80", auth: "Basic t", access: Access{Token: "t"}, want: 401},
+		{name: "the right one", at: "127.0.0.1:80", host: "localhost:80", auth: "bearer t", access: Access{Token: "t"}, want: 200},
+		{name: "everywhere", at: "0.0.0.0:80", host: "10.0.0.7:80", auth: "Bearer t", access: Access{Token: "t"}, want: 200},
+		{name: "everywhere, unknown", at: "0.0.0.0:80", host: "10.0.0.7:80", access: Access{Token: "t"}, want: 401},
+		{name: "everywhere, by a name", at: "0.0.0.0:80", host: "other.example", auth: "Bearer t", access: Access{Token: "t"}, want: 403},
+		{name: "everywhere, by its name", at: "0.0.0.0:80", host: "rath.example:80", auth: "Bearer t", access: Access{Token: "t", Hosts: []string{"Rath.example"}}, want: 200},
+	} {
+		h, err := Handler(s, address(test.at), test.access)
+		if err != nil {
+			t.Errorf("%s: %v", test.name, err)
+			continue
+		}
+		req := httptest.NewRequest(http.MethodPost, "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`))
+		req.Host = test.host
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		for name, value := range map[string]string{"Origin": test.origin, "Authorization": test.auth} {
+			if value != "" {
+				req.Header.Set(name, value)
+			}
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		if w.Code != test.want {
+			t.Errorf("%s: %d %s", test.name, w.Code, w.Body)
+		}
+	}
+	for _, at := range []string{"0.0.0.0:80", "[::]:80", "10.0.0.7:80"} {
+		if _, err := Handler(s, address(at), Access{}); !errors.Is(err, ErrNoToken) {
+			t.Error(at, err)
+		}
+	}
+}
