@@ -60,8 +60,7 @@ func (s *Store) Tell(ctx context.Context, in session.Session, i Injection) (Told
 	if err != nil {
 		return Told{}, err
 	}
-	t := NewTelling(in.Detach(), 0) // what an earlier turn was told is not in front of this one
-	t.room = cmp.Or(i.Tokens, DefaultTokens) - resource.Tokens(introduction)
+	t := telling(in.Transcript(), cmp.Or(i.Tokens, DefaultTokens)-resource.Tokens(introduction))
 	told := Told{Notice: found.Notice}
 	for _, h := range found.Hits {
 		if part, ok := t.take(h); ok {
@@ -145,17 +144,23 @@ type Telling struct {
 // NewTelling is the room that so many tokens leave in a session: what is from memory in its
 // transcript counts, and what its lineage names is told already.
 func NewTelling(s session.Session, tokens int) *Telling {
-	t := &Telling{room: tokens - MarkedTokens(s.Transcript()), told: map[string]bool{}}
-	for _, c := range s.All() {
+	t := telling(s.Transcript(), tokens-MarkedTokens(s.Transcript()))
+	for _, e := range s.Lineage().Extras {
+		if e.Key == ToldExtra {
+			t.told[e.Value] = true
+		}
+	}
+	return t
+}
+
+// telling knows what a transcript has.
+func telling(in session.Transcript, room int) *Telling {
+	t := &Telling{room: room, told: map[string]bool{}}
+	for _, c := range in.All() {
 		for p := range c.Parts() {
 			if _, quoted, ok := strings.Cut(p.Text, "\n"); ok && Marked(p) {
 				t.told[driver.Words(quoted)] = true
 			}
-		}
-	}
-	for _, e := range s.Lineage().Extras {
-		if e.Key == ToldExtra {
-			t.told[e.Value] = true
 		}
 	}
 	return t

@@ -176,13 +176,15 @@ type model struct {
 
 // models are those that can be had: two need files.
 func models(t *testing.T, c corpus) []model {
-	// The chats and the notes are too few to learn from.
-	all := []model{{newLSA(c.whole()), len(c.texts) >= 3000}, {hashing{}, false}}
+	// The chats and the notes are too few to learn from, and a model of everyday
+	// English knows little of packages: 1,500 queries found it 0.0004 of nDCG behind words.
+	many := len(c.texts) >= 3000
+	all := []model{{newLSA(c.whole()), many}, {hashing{}, false}}
 	if *wink != "" {
 		all = append(all, model{openWink(t, c), false})
 	}
 	if *sentence != "" {
-		all = append(all, model{openSentences(t), true})
+		all = append(all, model{openSentences(t), !many})
 	}
 	return all
 }

@@ -92,15 +92,30 @@ func (s *spec) rechooseMCP(a *app, servers []string) (err error) {
 	return err
 }
 
-// examineServers refuses the servers that a record names where the working directory has
-// brought the record: it could name any program.
+// examineServers looks at the servers that a record names, before anything is begun. Where
+// the working directory has brought the record it could name any program.
 func (a *app) examineServers(s spec) error {
+	if s.MCP == nil {
+		return nil
+	}
 	brought, err := a.homeIsBrought()
-	if err != nil || !brought || s.MCP == nil {
+	if err != nil {
 		return err
 	}
-	err = fmt.Errorf("the run had the MCP server %s: the record in the working directory says so, and nothing else", s.MCP.Servers[0])
-	return &hinted{err, "if you trust the folder, name it with OPENRATH_HOME; rath rerun --mcp names other servers, or none"}
+	if brought {
+		err := fmt.Errorf("the run had the MCP server %s: the record in the working directory says so, and nothing else", s.MCP.Servers[0])
+		return &hinted{err, "if you trust the folder, name it with OPENRATH_HOME; rath rerun --mcp names other servers, or none"}
+	}
+	_, c, err := a.home()
+	if err != nil {
+		return err
+	}
+	for _, server := range s.MCP.Servers {
+		if _, err := server.open(c, a.env, s.MCP.Sandbox); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // equipped is an agent with the tools of MCP servers. They are listed within the run, so
