@@ -58,6 +58,9 @@ func (s *Store) commit(ctx context.Context, a Archive, wait bool) (Committed, er
 func (s *Store) archive(ctx context.Context, d driver.Archiver, a Archive, wait bool) (Committed, error) {
 	state, err := d.Archive(ctx, a, s.worker != nil)
 	a.State = state
+	if err == nil && state == Known {
+		return s.again(ctx, d, a)
+	}
 	if err != nil || state != Queued {
 		return Committed{Archive: a}, err
 	}
@@ -70,6 +73,28 @@ func (s *Store) archive(ctx context.Context, d driver.Archiver, a Archive, wait 
 		a.State = Done
 	}
 	return Committed{Archive: a, Notes: notes}, err
+}
+
+// again is what an earlier commit of the same gave.
+func (s *Store) again(ctx context.Context, d driver.Archiver, a Archive) (Committed, error) {
+	c := Committed{Archive: a}
+	list, err := d.Archives(ctx, a.Session)
+	for _, other := range list {
+		if other.Digest == a.Digest {
+			c.Archive.Notes = other.Notes
+		}
+	}
+	for _, uri := range c.Archive.Notes {
+		n, err := s.d.Get(ctx, uri)
+		if errors.Is(err, ErrNotFound) {
+			continue // it was moved or removed since
+		}
+		if err != nil {
+			return c, err
+		}
+		c.Notes = append(c.Notes, n)
+	}
+	return c, err
 }
 
 // Archives returns what was committed of a session, or of all if it is zero, the oldest

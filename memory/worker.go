@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -105,8 +106,8 @@ func (w *worker) complain(ctx context.Context, what string, err error) {
 	}
 }
 
-// lease is how often a job in work is claimed anew.
-const lease = 10 * time.Second
+// renewal is how often a job in work is claimed anew, where the driver does not say.
+const renewal = 10 * time.Second
 
 // extract reads what is new in a transcript. The job is lost when another has it.
 func (w *worker) extract(ctx context.Context, job driver.Job) ([]Note, error) {
@@ -153,7 +154,7 @@ func (w *worker) read(ctx context.Context, h *harvest, part part) error {
 }
 
 func (w *worker) renew(ctx context.Context, job driver.Job, lost context.CancelCauseFunc) {
-	ticker := time.NewTicker(lease)
+	ticker := time.NewTicker(cmp.Or(job.Lease/3, renewal))
 	defer ticker.Stop()
 	for {
 		select {
