@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/openrath-go/rath/effect"
 )
@@ -76,10 +75,4 @@ func do[In, Out any](ctx context.Context, s *Store, op operation, in In, fn func
 		err = got.Error
 	}
 	return got.Out, err
-}
-
-// now is the time, from the journal where there is one.
-func now(ctx context.Context) (time.Time, error) {
-	t, err := effect.Now(ctx)
-	return t.UTC(), err
 }

@@ -61,7 +61,7 @@ var may = map[string][]string{
 	"store/storetest": {"store", "session"},
 
 	"internal/config":    {},
-	"internal/mcpserver": {"flow", "memory", "session", "store", "tool"},
+	"internal/mcpserver": {},
 	"internal/flowfile":  {"flow", "tool", "llm", "memory", "session", "effect"},
 	"internal/sqlitedb":  {},
 	"internal/archtest":  {},

@@ -1,5 +1,7 @@
 package cli_test
 
+//lint:file-ignore SA1019 servers of before 2026 may ask for samples as long as there are any
+
 import (
 	"bytes"
 	"context"
@@ -64,7 +66,7 @@ func asking() {
 		})
 	mcp.AddTool(s, &mcp.Tool{Name: "think", Description: "Ask a model.", Annotations: reads},
 		func(ctx context.Context, req *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-			reply, err := req.Session.CreateMessage(ctx, &mcp.CreateMessageParams{ //nolint:staticcheck // servers of before 2026 do so
+			reply, err := req.Session.CreateMessage(ctx, &mcp.CreateMessageParams{
 				MaxTokens: 50, SystemPrompt: "Be brief.", Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: "Why?"}}},
 			})
 			if err != nil {

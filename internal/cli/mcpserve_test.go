@@ -253,6 +253,9 @@ func inspector(ctx context.Context) (program string, err error) {
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", err
+	}
 	fresh, err := os.MkdirTemp(filepath.Dir(dir), "inspector-*")
 	if err != nil {
 		return "", err
