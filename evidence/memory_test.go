@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,8 +26,10 @@ import (
 // shelf is a driver that keeps notes in order, and finds them by the words they share.
 type shelf struct {
 	driver.Store // what the tests do not come to
-	notes        []driver.Note
 	notice       string
+
+	mu    sync.Mutex
+	notes []driver.Note
 }
 
 func (*shelf) Capabilities() driver.Capabilities {
@@ -34,11 +37,15 @@ func (*shelf) Capabilities() driver.Capabilities {
 }
 
 func (s *shelf) Put(_ context.Context, _ driver.Mode, notes ...driver.Note) ([]driver.Note, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.notes = append(s.notes, notes...)
 	return notes, nil
 }
 
 func (s *shelf) Get(_ context.Context, uri driver.URI) (driver.Note, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.notes, func(n driver.Note) bool { return n.URI == uri })
 	if i < 0 {
 		return driver.Note{}, driver.ErrNotFound
@@ -47,6 +54,8 @@ func (s *shelf) Get(_ context.Context, uri driver.URI) (driver.Note, error) {
 }
 
 func (s *shelf) Find(_ context.Context, q driver.Query) (driver.Found, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	found := driver.Found{Match: "words", Notice: s.notice}
 	for _, n := range s.notes {
 		score := 0.0
