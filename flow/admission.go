@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/openrath-go/rath/effect"
@@ -17,13 +18,31 @@ type admission struct {
 	Exceeded *BudgetError `json:"exceeded,omitempty"`
 }
 
+// admitting is the input of an admission.
+type admitting struct {
+	Budget string `json:"budget"`
+	Calls  int    `json:"calls"`
+}
+
+// readmit adds calls that are on record.
+func (l *ledger) readmit(past effect.Past) error {
+	var in admitting
+	if err := json.Unmarshal(past.Input, &in); err != nil || in.Budget != l.name || !past.Done {
+		return err
+	}
+	var a admission
+	err := json.Unmarshal(past.Outcome.Value, &a)
+	l.spent.ToolCalls += a.Calls
+	return err
+}
+
 // admit takes tool calls, all of them or none.
 func (l *ledger) admit(ctx context.Context, calls int) error {
 	if l == nil {
 		return nil
 	}
 	live := false
-	call := effect.Call{Kind: kindBudget, Name: limitToolCalls, Input: calls, Class: effect.ReadOnly, Instant: true}
+	call := effect.Call{Kind: kindBudget, Name: limitToolCalls, Input: admitting{l.name, calls}, Class: effect.ReadOnly, Instant: true}
 	a, err := effect.Do(ctx, call, func(context.Context) (admission, error) {
 		live = true
 		return l.take(int64(calls)), nil

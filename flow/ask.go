@@ -29,7 +29,7 @@ func ask(ctx context.Context, model llm.Model, req *llm.Request, show func(llm.D
 		if aside, err = l.estimate(call.Name, req); err != nil {
 			return llm.Reply{}, err
 		}
-		call.Input, call.Counted = &budgeted{req, aside}, true
+		call.Input, call.Counted = &budgeted{req, charge{aside, l.names()}}, true
 	}
 	live := false
 	out, err := effect.Do(ctx, call, func(ctx context.Context) (asked, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/openrath-go/rath/effect"
@@ -99,14 +100,15 @@ const (
 )
 
 // WithBudget returns a context whose workflows share a budget. In a durable run that is
-// resumed it begins with what is on record of ctx's scope. Budgets may be nested: every one of
-// them holds.
+// resumed it begins with what is on record of it: budgets of one scope are told apart by their
+// order. Budgets may be nested: every one of them holds.
 func WithBudget(ctx context.Context, b Budget) (context.Context, error) {
 	began, err := effect.Now(ctx)
 	if err != nil {
 		return ctx, err
 	}
 	l := &ledger{budget: b, outer: ledgerOf(ctx), began: began, changed: make(chan struct{})}
+	l.name = effect.Path(effect.Numbered(ctx, "budget")) // the same one when the run is resumed
 	if err := l.restore(ctx); err != nil {
 		return ctx, fmt.Errorf("read what was spent of the budget: %w", err)
 	}
@@ -133,21 +135,24 @@ func ledgerOf(ctx context.Context) *ledger {
 // budgeted is the input of a model call that something was set aside for.
 type budgeted struct {
 	*llm.Request
-	aside Aside
+	charge
 }
 
-// MarshalJSON writes the request, and what was set aside beside its members.
+// charge says what was set aside for a call, and by which budgets.
+type charge struct {
+	Aside   Aside    `json:"aside"`
+	Budgets []string `json:"budgets"`
+}
+
+// MarshalJSON writes the request, and the charge beside its members.
 func (b *budgeted) MarshalJSON() ([]byte, error) {
-	data, err := b.Request.MarshalJSON()
+	request, err := b.Request.MarshalJSON()
 	if err != nil {
 		return nil, err
 	}
-	return fmt.Appendf(data[:len(data)-1], `,"aside":{"tokens":%d,"nano":%d}}`, b.aside.Tokens, b.aside.Nano), nil
-}
-
-// setAside reads what was set aside for a call.
-func setAside(input json.RawMessage) (Aside, error) {
-	var in struct{ Aside Aside }
-	err := json.Unmarshal(input, &in)
-	return in.Aside, err
+	charged, err := json.Marshal(b.charge)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(request[:len(request)-1], []byte{','}, charged[1:]), nil
 }

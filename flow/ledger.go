@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 // ledger is a budget in use.
 type ledger struct {
+	name   string // in records
 	budget Budget
 	outer  *ledger // the budget that this one is within
 	began  time.Time
@@ -38,14 +40,12 @@ func (l *ledger) restore(ctx context.Context) error {
 		}
 	}
 	for past, err := range effect.History(ctx, kindBudget) {
-		var a admission
-		if err == nil && past.Done {
-			err = json.Unmarshal(past.Outcome.Value, &a)
+		if err == nil {
+			err = l.readmit(past)
 		}
 		if err != nil {
 			return err
 		}
-		l.spent.ToolCalls += a.Calls
 	}
 	return nil
 }
@@ -53,6 +53,10 @@ func (l *ledger) restore(ctx context.Context) error {
 // remember adds a call that is on record. Of each attempt without an end nobody knows what
 // it cost, so it counts as what was set aside.
 func (l *ledger) remember(past effect.Past) error {
+	var c charge
+	if err := json.Unmarshal(past.Input, &c); err != nil || !slices.Contains(c.Budgets, l.name) {
+		return err
+	}
 	lost := int64(past.Attempts)
 	if past.Done {
 		var out asked
@@ -62,10 +66,17 @@ func (l *ledger) remember(past effect.Past) error {
 		l.spent.Usage = l.spent.Usage.Add(out.Reply.Usage)
 		lost--
 	}
-	a, err := setAside(past.Input)
-	l.spent.Lost.Tokens += lost * a.Tokens
-	l.spent.Lost.Nano += lost * a.Nano
-	return err
+	l.spent.Lost.Tokens += lost * c.Aside.Tokens
+	l.spent.Lost.Nano += lost * c.Aside.Nano
+	return nil
+}
+
+// names are those of the budget and of those around it.
+func (l *ledger) names() (names []string) {
+	for ; l != nil; l = l.outer {
+		names = append(names, l.name)
+	}
+	return names
 }
 
 // estimate is what a call may take by this budget and those around it: the most of them.

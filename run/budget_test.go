@@ -152,3 +152,54 @@ func TestCrashWithinBudget(t *testing.T) {
 		}
 	}
 }
+
+// Two budgets of one place, one after the other, have each its own record.
+func TestBudgetsOfOnePlace(t *testing.T) {
+	st := open(t)
+	r := run.New(st, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	build := func(stop func()) flow.Workflow {
+		var calls atomic.Int64
+		agent := &flow.Agent{Name: "a", Params: llm.Params{MaxTokens: 10}, Tools: tool.Set{counted("put", effect.ReadOnly, new(atomic.Int64))},
+			Model: scripted.Func(func(req *llm.Request) scripted.Reply {
+				n := req.Messages.Len()
+				if calls.Add(1) == 3 {
+					stop()
+				}
+				if n == 1 || n == 4 {
+					return scripted.Reply{Text: "done", Usage: &session.Usage{Calls: 1, Input: 150, Output: 50}}
+				}
+				call := scripted.Call("put", `{"text":"x"}`)
+				call.ID = fmt.Sprint("call_", n)
+				return scripted.Reply{Calls: []session.Call{call}, Usage: &session.Usage{Calls: 1, Input: 150, Output: 50}}
+			})}
+		return flow.Func(func(ctx context.Context, s session.Session) (session.Session, error) {
+			for range 2 {
+				within, err := flow.WithBudget(ctx, flow.Budget{Tokens: 390})
+				if err != nil {
+					return s, err
+				}
+				if s, err = agent.Forward(within, s); err != nil {
+					return s, err
+				}
+				if s.Len() > 2 {
+					break
+				}
+			}
+			return s, nil
+		})
+	}
+	h, err := r.Start(ctx, "spend", build(cancel), session.FromUser("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Wait(); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the run was not stopped: %v", err)
+	}
+	r.Register("spend", build(func() {}))
+	again, err := r.Resume(t.Context(), h.ID())
+	out := finish(t, again, err)
+	if out.Total().Calls != 3 {
+		t.Errorf("%+v", out.Total())
+	}
+}
