@@ -1,14 +1,11 @@
 package run_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -111,12 +108,13 @@ func delegating(name string) *scripted.Model {
 // worker more; each works in rounds.
 const nestedRounds = 6
 
+// nestedSpec is the program of [TestCrashWithinNestedAgents].
 type nestedSpec struct {
 	DB, URL string
 	Run     session.ID
 }
 
-func (c nestedSpec) workflow() (flow.Workflow, error) {
+func (c *nestedSpec) workflow() (flow.Workflow, error) {
 	model, err := openai.Open("m", &openai.Options{BaseURL: c.URL})
 	if err != nil {
 		return nil, err
@@ -127,17 +125,16 @@ func (c nestedSpec) workflow() (flow.Workflow, error) {
 	return &flow.Agent{Name: "boss", Prompt: "boss", Model: model, Tools: tool.Set{flow.AsTool(outer, nil)}}, nil
 }
 
-func (c nestedSpec) drive() (session.Digest, error) {
+func (c *nestedSpec) drive() (any, error) {
 	ctx := context.Background()
-	var none session.Digest
 	st, err := sqlite.Open(ctx, c.DB, nil)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	defer st.Close()
 	w, err := c.workflow()
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	r := run.New(st, nil)
 	r.Register("nested", w)
@@ -148,58 +145,16 @@ func (c nestedSpec) drive() (session.Digest, error) {
 	if errors.Is(err, store.ErrEndedRun) {
 		got, err := st.Run(ctx, c.Run)
 		if err != nil {
-			return none, err
+			return nil, err
 		}
 		s, err := st.Session(ctx, got.Output)
 		return s.Digest(), err
 	}
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	out, err := h.Wait()
 	return out.Digest(), err
-}
-
-// TestNestedHelper is the process that gets killed.
-func TestNestedHelper(t *testing.T) {
-	text := os.Getenv("RATH_CRASH_NESTED")
-	if text == "" {
-		t.Skip("it is run by TestCrashWithinNestedAgents")
-	}
-	var spec nestedSpec
-	if err := json.Unmarshal([]byte(text), &spec); err != nil {
-		t.Fatal(err)
-	}
-	digest, err := spec.drive()
-	if err != nil {
-		t.Fatal(err)
-	}
-	fmt.Println("ended " + digest.String())
-}
-
-func (c nestedSpec) process(t *testing.T, after time.Duration) (digest string) {
-	t.Helper()
-	text, _ := json.Marshal(c)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestNestedHelper$")
-	cmd.Env = append(os.Environ(), "RATH_CRASH_NESTED="+string(text))
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if after > 0 {
-		timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
-		defer timer.Stop()
-	}
-	err := cmd.Wait()
-	if _, rest, ok := strings.Cut(out.String(), "ended "); ok {
-		digest, _, _ = strings.Cut(rest, "\n")
-		return digest
-	}
-	if after == 0 || cmd.ProcessState.Exited() {
-		t.Fatalf("the helper failed: %v\n%s", err, out.String())
-	}
-	return ""
 }
 
 // nestedModel answers all agents, and counts what it is asked.
@@ -277,7 +232,7 @@ func TestCrashWithinNestedAgents(t *testing.T) {
 	if testing.Short() || underRace {
 		runs = 1
 	}
-	want := ""
+	var want session.Digest
 	for i := range 1 + runs {
 		m := &nestedModel{n: map[string]int{}}
 		db := filepath.Join(t.TempDir(), "rath.db")
@@ -286,23 +241,23 @@ func TestCrashWithinNestedAgents(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer st.Close()
-		c := nestedSpec{DB: db, URL: llmtest.NewFuncServer(t, m.answer).URL}
+		c := &nestedSpec{DB: db, URL: llmtest.NewFuncServer(t, m.answer).URL}
 		c.Run, _ = session.NewID()
 		frozen := map[string]int{}
-		got := ""
-		for n := 0; got == ""; n++ {
+		var got session.Digest
+		for n, ended := 0, false; !ended; n++ {
 			after := time.Duration(0)
 			if i > 0 && n < 6 {
 				after = 25*time.Millisecond + rand.N(75*time.Millisecond)
 			}
-			if got = c.process(t, after); got == "" {
+			if ended = process(t, c, after, &got); !ended {
 				kills++
 				if _, err := st.Run(t.Context(), c.Run); err == nil {
 					m.answered(t, st, c.Run, frozen)
 				}
 			}
 		}
-		if want == "" {
+		if i == 0 {
 			want = got
 		}
 		if got != want {

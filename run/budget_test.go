@@ -2,12 +2,9 @@ package run_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -33,32 +30,21 @@ const (
 	budgetTokens          = 60_000
 )
 
-// budgetSpec tells the helper process what to do.
+// budgetSpec is the program of [TestCrashWithinBudget].
 type budgetSpec struct {
 	DB, URL string
 	Run     session.ID
 }
 
-// budgetHelper is the process that gets killed. It prints what it has spent in the end.
-func budgetHelper() bool {
-	text := os.Getenv("RATH_CRASH_BUDGET")
-	if text == "" {
-		return false
+func (c *budgetSpec) drive() (any, error) {
+	err := c.spend()
+	if errors.Is(err, flow.ErrBudgetExceeded) || errors.Is(err, store.ErrEndedRun) {
+		err = nil
 	}
-	var spec budgetSpec
-	err := json.Unmarshal([]byte(text), &spec)
-	if err == nil {
-		err = spec.drive()
-	}
-	if err != nil && !errors.Is(err, flow.ErrBudgetExceeded) && !errors.Is(err, store.ErrEndedRun) {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	fmt.Println("ended")
-	return true
+	return nil, err
 }
 
-func (c budgetSpec) drive() error {
+func (c *budgetSpec) spend() error {
 	ctx := context.Background()
 	st, err := sqlite.Open(ctx, c.DB, nil)
 	if err != nil {
@@ -96,28 +82,6 @@ func (c budgetSpec) drive() error {
 	return err
 }
 
-// process runs the helper, and kills it after a time unless that is 0.
-func (c budgetSpec) process(t *testing.T, after time.Duration) (ended bool) {
-	t.Helper()
-	text, _ := json.Marshal(c)
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "RATH_CRASH_BUDGET="+string(text))
-	var out, errs strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if after > 0 {
-		timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
-		defer timer.Stop()
-	}
-	err := cmd.Wait()
-	if ended = strings.HasPrefix(out.String(), "ended"); !ended && (after == 0 || cmd.ProcessState.Exited()) {
-		t.Fatalf("the helper failed: %v\n%s", err, errs.String())
-	}
-	return ended
-}
-
 // 64 branches share a budget, and their process is killed again and again. What the server
 // has served, replies that nobody received included, is no more than the budget and one call.
 func TestCrashWithinBudget(t *testing.T) {
@@ -133,14 +97,14 @@ func TestCrashWithinBudget(t *testing.T) {
 			call.ID = fmt.Sprint("call_", n)
 			return scripted.Reply{Calls: []session.Call{call}, Usage: &session.Usage{Input: callInput, Output: callOutput}, Delay: 10 * time.Millisecond}
 		})
-		c := budgetSpec{DB: filepath.Join(t.TempDir(), "rath.db"), URL: server.URL}
+		c := &budgetSpec{DB: filepath.Join(t.TempDir(), "rath.db"), URL: server.URL}
 		c.Run, _ = session.NewID()
 		kills := 0
-		for kills < 8 && !c.process(t, 50*time.Millisecond+rand.N(250*time.Millisecond)) {
+		for kills < 8 && !process(t, c, 50*time.Millisecond+rand.N(250*time.Millisecond), new(any)) {
 			kills++
 		}
 		if kills == 8 {
-			c.process(t, 0)
+			process(t, c, 0, new(any))
 		}
 		got := served.Load()
 		t.Logf("killed %d times: served %d tokens of %d", kills, got, budgetTokens)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,14 +38,14 @@ const (
 	rounds   = 6
 )
 
-// crashSpec tells the helper process what to do.
+// crashSpec is the program of [TestCrashMatrix].
 type crashSpec struct {
 	DB, Calls, URL string
 	Run            session.ID
 	Resume         bool
 }
 
-// crashResult is what it says when it lives to tell.
+// crashResult is what it says if it lives to tell.
 type crashResult struct {
 	State  store.State
 	Digest session.Digest
@@ -54,36 +53,18 @@ type crashResult struct {
 	Error  string
 }
 
-// crashHelper is the process that gets killed.
-func crashHelper() bool {
-	text := os.Getenv("RATH_CRASH")
-	if text == "" {
-		return false
-	}
-	var spec crashSpec
-	if err := json.Unmarshal([]byte(text), &spec); err != nil {
-		panic(err)
-	}
-	data, err := json.Marshal(spec.drive())
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(string(data))
-	return true
-}
-
-func (c crashSpec) drive() (out crashResult) {
+func (c *crashSpec) drive() (any, error) {
 	ctx := context.Background()
 	st, err := sqlite.Open(ctx, c.DB, nil)
 	if err != nil {
-		return crashResult{Error: err.Error()}
+		return nil, err
 	}
 	defer st.Close()
-	r := run.New(st, nil)
 	w, err := c.workflow()
 	if err != nil {
-		return crashResult{Error: err.Error()}
+		return nil, err
 	}
+	r := run.New(st, nil)
 	var h *run.Handle
 	if c.Resume {
 		r.Register("matrix", w)
@@ -93,39 +74,36 @@ func (c crashSpec) drive() (out crashResult) {
 	}
 	var review *run.ReviewError
 	if errors.As(err, &review) {
+		out := crashResult{State: store.NeedsReview}
 		for _, x := range review.Effects {
 			out.Review = append(out.Review, x.ID)
 		}
-		out.State = store.NeedsReview
-		return out
+		return out, nil
 	}
 	if errors.Is(err, store.ErrEndedRun) { // it was killed between its end and the word of it
-		return c.ended(st)
+		return c.ended(ctx, st)
 	}
 	if err != nil {
-		return crashResult{Error: err.Error()}
+		return nil, err
 	}
 	s, err := h.Wait()
-	out = crashResult{State: h.State(), Digest: s.Digest()}
+	out := crashResult{State: h.State(), Digest: s.Digest()}
 	if err != nil {
 		out.Error = err.Error()
 	}
-	return out
+	return out, nil
 }
 
-func (c crashSpec) ended(st store.Store) crashResult {
-	got, err := st.Run(context.Background(), c.Run)
+func (c *crashSpec) ended(ctx context.Context, st store.Store) (any, error) {
+	got, err := st.Run(ctx, c.Run)
 	if err != nil {
-		return crashResult{Error: err.Error()}
+		return nil, err
 	}
-	s, err := st.Session(context.Background(), got.Output)
-	if err != nil {
-		return crashResult{Error: err.Error()}
-	}
-	return crashResult{State: got.State, Digest: s.Digest(), Error: got.Error}
+	s, err := st.Session(ctx, got.Output)
+	return crashResult{State: got.State, Digest: s.Digest(), Error: got.Error}, err
 }
 
-func (c crashSpec) workflow() (flow.Workflow, error) {
+func (c *crashSpec) workflow() (flow.Workflow, error) {
 	w := &flow.Parallel{}
 	for i := range branches {
 		name := fmt.Sprint("b", i)
@@ -141,7 +119,7 @@ func (c crashSpec) workflow() (flow.Workflow, error) {
 }
 
 // tool notes its calls in a file, a line each, and takes a moment before and after.
-func (c crashSpec) tool(name string, class effect.Class) *tool.Tool {
+func (c *crashSpec) tool(name string, class effect.Class) *tool.Tool {
 	t := tool.New(name, "Note a call.", func(_ context.Context, in textInput) (string, error) {
 		time.Sleep(time.Duration(rand.IntN(2000)) * time.Microsecond)
 		f, err := os.OpenFile(c.Calls, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -203,7 +181,7 @@ func (a *asking) answer(req *llmtest.Request) scripted.Reply {
 type matrix struct {
 	t      *testing.T
 	st     store.Store
-	spec   crashSpec
+	spec   *crashSpec
 	asked  *asking
 	frozen map[string]int // requests whose answers are on record, as they were counted then
 }
@@ -212,35 +190,9 @@ func newMatrix(t *testing.T, st store.Store, db string) *matrix {
 	a := &asking{n: map[string]int{}}
 	id, _ := session.NewID()
 	calls := filepath.Join(t.TempDir(), "calls")
-	return &matrix{t: t, st: st, asked: a, frozen: map[string]int{}, spec: crashSpec{
+	return &matrix{t: t, st: st, asked: a, frozen: map[string]int{}, spec: &crashSpec{
 		DB: db, Calls: calls, URL: llmtest.NewFuncServer(t, a.answer).URL, Run: id,
 	}}
-}
-
-// process runs the helper, and kills it after a time unless that is 0.
-func (m *matrix) process(after time.Duration) (out crashResult, killed bool) {
-	m.t.Helper()
-	text, _ := json.Marshal(m.spec)
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "RATH_CRASH="+string(text))
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Start(); err != nil {
-		m.t.Fatal(err)
-	}
-	if after > 0 {
-		timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
-		defer timer.Stop()
-	}
-	err := cmd.Wait()
-	line, _, _ := strings.Cut(stdout.String(), "\n")
-	if err := json.Unmarshal([]byte(line), &out); err == nil {
-		return out, false
-	}
-	if after == 0 {
-		m.t.Fatalf("the helper failed: %v\n%s%s", err, stdout.String(), stderr.String())
-	}
-	return out, true
 }
 
 // effects reads what is on record, and notes the model calls that have their answer.
@@ -311,8 +263,8 @@ func (m *matrix) drive(most int, life time.Duration) (out crashResult, kills, re
 		if kills < most {
 			after = time.Duration(rand.Int64N(int64(life)))
 		}
-		var killed bool
-		out, killed = m.process(after)
+		out = crashResult{}
+		killed := !process(m.t, m.spec, after, &out)
 		if killed {
 			kills++
 		}

@@ -2,13 +2,10 @@ package run_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -28,33 +25,22 @@ import (
 
 var fileCrashes = flag.Int("file-crashes", 0, "how often a run that branches its workspace is killed; 0: 15 times, under -race 4")
 
-// filesSpec tells the helper process of [TestCrashOfFiles] what to do.
+// filesSpec is the program of [TestCrashOfFiles].
 type filesSpec struct {
 	Dir    string // has the store, the snapshots and the workspace
 	Run    session.ID
 	Resume bool
 }
 
-// filesHelper is the process that gets killed. It prints when it has come to an end.
-func filesHelper() bool {
-	text := os.Getenv("RATH_CRASH_FILES")
-	if text == "" {
-		return false
+func (c *filesSpec) drive() (any, error) {
+	err := c.branch()
+	if errors.As(err, new(*run.ReviewError)) || errors.Is(err, store.ErrEndedRun) {
+		err = nil
 	}
-	var spec filesSpec
-	err := json.Unmarshal([]byte(text), &spec)
-	if err == nil {
-		err = spec.drive()
-	}
-	if err != nil && !errors.As(err, new(*run.ReviewError)) && !errors.Is(err, store.ErrEndedRun) {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	fmt.Println("ended")
-	return true
+	return nil, err
 }
 
-func (c filesSpec) drive() error {
+func (c *filesSpec) branch() error {
 	ctx := context.Background()
 	st, err := c.store(ctx)
 	if err != nil {
@@ -85,17 +71,17 @@ func (c filesSpec) drive() error {
 	return err
 }
 
-func (c filesSpec) store(ctx context.Context) (store.Store, error) {
+func (c *filesSpec) store(ctx context.Context) (store.Store, error) {
 	return sqlite.Open(ctx, filepath.Join(c.Dir, "rath.db"), nil)
 }
 
-func (c filesSpec) workspace(ctx context.Context) (*workspace.Store, error) {
+func (c *filesSpec) workspace(ctx context.Context) (*workspace.Store, error) {
 	return workspace.Open(ctx, filepath.Join(c.Dir, "snapshots"), nil)
 }
 
 // workflow is two branches, one of which branches again. Calls of one branch run alone: what
 // one that was killed did is in no version that another has kept.
-func (c filesSpec) workflow() flow.Workflow {
+func (c *filesSpec) workflow() flow.Workflow {
 	var calls atomic.Int64
 	plain := func(m llm.Model) llm.Model { return m }
 	agent := func(name string) flow.Workflow {
@@ -109,31 +95,9 @@ func (c filesSpec) workflow() flow.Workflow {
 	}}
 }
 
-// process runs the helper and kills it after a time, unless that is 0.
-func (c filesSpec) process(t *testing.T, after time.Duration) (ended bool) {
-	t.Helper()
-	text, _ := json.Marshal(c)
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), "RATH_CRASH_FILES="+string(text))
-	var out, errs strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if after > 0 {
-		timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
-		defer timer.Stop()
-	}
-	err := cmd.Wait()
-	if ended = strings.HasPrefix(out.String(), "ended"); !ended && (after == 0 || cmd.ProcessState.Exited()) {
-		t.Fatalf("the helper failed: %v\n%s", err, errs.String())
-	}
-	return ended
-}
-
 // settle says of every call that nobody knows of that it is not done: its fork is gone with
 // all that it did there.
-func (c filesSpec) settle(t *testing.T, st store.Store) {
+func (c *filesSpec) settle(t *testing.T, st store.Store) {
 	t.Helper()
 	effects, err := store.Effects(st.Events(t.Context(), c.Run, 0))
 	if err != nil {
@@ -168,7 +132,7 @@ func TestCrashOfFiles(t *testing.T) {
 
 func crashOfFiles(t *testing.T, most int) (kills int) {
 	t.Helper()
-	c := filesSpec{Dir: t.TempDir()}
+	c := &filesSpec{Dir: t.TempDir()}
 	c.Run, _ = session.NewID()
 	ws, err := c.workspace(t.Context())
 	if err != nil {
@@ -188,7 +152,7 @@ func crashOfFiles(t *testing.T, most int) (kills int) {
 		if kills < min(most, 6) {
 			after = time.Duration(20+rand.IntN(400)) * time.Millisecond
 		}
-		ended := c.process(t, after)
+		ended := process(t, c, after, new(any))
 		if !ended {
 			kills++
 		}

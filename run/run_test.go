@@ -98,7 +98,7 @@ func eventKinds(t *testing.T, st store.Store, id session.ID) (kinds []string) {
 }
 
 func TestMain(m *testing.M) {
-	if crashHelper() || filesHelper() || budgetHelper() {
+	if runProgram() {
 		return
 	}
 	goleak.VerifyTestMain(m)
