@@ -85,7 +85,7 @@ func TestHostileModelNeverPicksWhatItDidNotName(t *testing.T) {
 		}
 		next := 0
 		model := scripted.Func(func(req *llm.Request) scripted.Reply {
-			if n := flow.EstimateTokens(req.Messages); n > 12_000 {
+			if n := req.Messages.Tokens(); n > 12_000 {
 				t.Fatalf("asked with %d tokens", n)
 			}
 			next++

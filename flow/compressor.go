@@ -33,7 +33,7 @@ type Compressor struct {
 	// Window is how many tokens of the conversation the model reads at once. A longer one
 	// is read piece by piece. 0: DefaultWindow.
 	Window int
-	// Estimate counts the tokens of a transcript. nil: EstimateTokens.
+	// Estimate counts the tokens of a transcript. nil: [session.Transcript.Tokens].
 	Estimate func(session.Transcript) int
 }
 
@@ -129,7 +129,7 @@ func (c *Compressor) tokens(t session.Transcript) int {
 	if c.Estimate != nil {
 		return c.Estimate(t)
 	}
-	return EstimateTokens(t)
+	return t.Tokens()
 }
 
 const compressPrompt = `You write down what matters of a conversation, so that it can go on without its beginning. You are shown the conversation, or the next part of it with a summary of what comes before. Keep

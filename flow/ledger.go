@@ -98,10 +98,7 @@ func (l *ledger) estimate(model string, req *llm.Request) (a Aside, err error) {
 
 // most is the usage of a call with the longest reply.
 func (l *ledger) most(req *llm.Request) session.Usage {
-	n := EstimateTokens(req.Prompt) + EstimateTokens(req.Messages) + around*(req.Prompt.Len()+req.Messages.Len())
-	for _, t := range req.Tools {
-		n += session.Tokens(t.Name+t.Description) + session.Tokens(string(t.Schema))
-	}
+	n := llm.EstimateInput(req) + around*(req.Prompt.Len()+req.Messages.Len())
 	p := req.Params
 	reply := cmp.Or(p.MaxTokens, p.MaxCompletionTokens, l.budget.Reply, defaultReply)
 	return session.Usage{Calls: 1, Input: int64(n), Output: int64(reply + p.ThinkingTokens)}

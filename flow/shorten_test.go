@@ -58,7 +58,7 @@ func TestAgentCompresses(t *testing.T) {
 		t.Fatal(out.Text(), err)
 	}
 	for i, req := range requests {
-		if n := flow.EstimateTokens(req.Messages); n > at {
+		if n := req.Messages.Tokens(); n > at {
 			t.Errorf("request %d has %d tokens", i, n)
 		}
 		both, open := pairs(chunksOf(session.Restore(session.Record{Content: req.Messages})))
@@ -110,5 +110,25 @@ func TestAgentCannotCompress(t *testing.T) {
 	}
 	if err := flow.Check(&flow.Agent{Model: a.Model, CompressAt: 5}); err == nil {
 		t.Error("an agent that never compresses passes the check")
+	}
+}
+
+// A session that is too long from the start is compressed before anything is asked.
+func TestAgentCompressesWhatItGets(t *testing.T) {
+	in := session.FromUser(strings.Repeat("word ", 2000)).Append(replyOf("yes"), user("more "+strings.Repeat("word ", 2000)), replyOf("ok"), user("now"))
+	var requests []llm.Request
+	a := &flow.Agent{
+		Model: asked(&requests, scripted.Reply{Text: "hi"}), CompressAt: 1000,
+		Compress: &flow.Compressor{Model: scripted.New(scripted.Reply{Text: "words"}), Keep: 1},
+	}
+	out, err := a.Forward(t.Context(), in)
+	if err != nil || len(requests) != 1 || requests[0].Messages.Len() != 2 || out.Len() != 3 {
+		t.Fatalf("asked %d times, %d chunks: %v", len(requests), out.Len(), err)
+	}
+	a.Compress = &flow.Compressor{Model: scripted.New(), Keep: 1}
+	out, err = a.Forward(t.Context(), in)
+	var e *flow.Error
+	if !errors.As(err, &e) || e.Op != "compress" || !out.Transcript().Equal(in.Transcript()) {
+		t.Errorf("without a summary: %v", err)
 	}
 }

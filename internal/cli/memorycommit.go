@@ -105,12 +105,10 @@ func (m *memoryCommands) commit(ctx context.Context, in session.Session, f commi
 	})
 }
 
-// toldKey is the note in a session's lineage that names what its agent was told.
-const toldKey = "memory.told"
-
+// toldOf names the notes that an agent was told for a session.
 func toldOf(s session.Session) (uris []memory.URI) {
 	for _, e := range s.Lineage().Extras {
-		if uri, err := memory.ParseURI(e.Value); e.Key == toldKey && err == nil {
+		if uri, err := memory.ParseURI(e.Value); e.Key == memory.ToldExtra && err == nil {
 			uris = append(uris, uri)
 		}
 	}

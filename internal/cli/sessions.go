@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openrath-go/rath/memory"
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
@@ -178,7 +179,7 @@ func printSession(w io.Writer, s found, total session.Usage, snapshot sandbox.Sn
 	for _, e := range jsonl.Notes(l.Extras) {
 		switch e.Key {
 		case session.MarkKey:
-		case toldKey:
+		case memory.ToldExtra:
 			line("told    %s", oneLine(e.Value, 300))
 		default:
 			line("note    %s: %s", e.Key, oneLine(e.Value, 300))

@@ -2,6 +2,8 @@ package sqlitedb
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 
 	driver "modernc.org/sqlite"
 	lib "modernc.org/sqlite/lib"
@@ -26,14 +28,34 @@ func Busy(err error) bool {
 	return false
 }
 
+// Kinds are what the users of a file call what may be wrong with it.
+type Kinds struct{ Full, Damaged error }
+
+// Translate puts what SQLite's error means in front of it: one of kinds, or
+// [fs.ErrPermission]. Other errors are left as they are.
+func Translate(err error, kinds Kinds) error {
+	var kind error
+	switch {
+	case Full(err):
+		kind = kinds.Full
+	case damaged(err):
+		kind = kinds.Damaged
+	case Unwritable(err):
+		kind = fs.ErrPermission
+	default:
+		return err
+	}
+	return fmt.Errorf("%w (%w)", kind, err)
+}
+
 // Full reports whether the disk has no room left.
 func Full(err error) bool {
 	var native *driver.Error
 	return errors.As(err, &native) && (code(err) == lib.SQLITE_FULL || native.Code() == lib.SQLITE_IOERR_SHMSIZE)
 }
 
-// Damaged reports whether the file is no longer, or never was, a database.
-func Damaged(err error) bool {
+// damaged reports whether the file is no longer, or never was, a database.
+func damaged(err error) bool {
 	switch code(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		return true

@@ -59,7 +59,7 @@ func explain(ctx context.Context, path string, err error) error {
 	if isPath {
 		err = p.Err // the path is named already
 	}
-	err = translate(err)
+	err = sqlitedb.Translate(err, sqlitedb.Kinds{Full: ErrFull, Damaged: ErrDamaged})
 	for _, h := range hints {
 		if errors.Is(err, h.err) {
 			return &Error{path, err, h.hint}
@@ -72,20 +72,4 @@ func explain(ctx context.Context, path string, err error) error {
 		return &Error{path, err, "check the disk that holds the file"}
 	}
 	return err
-}
-
-// translate says what SQLite's error means.
-func translate(err error) error {
-	var kind error
-	switch {
-	case sqlitedb.Full(err):
-		kind = ErrFull
-	case sqlitedb.Damaged(err):
-		kind = ErrDamaged
-	case sqlitedb.Unwritable(err):
-		kind = fs.ErrPermission
-	default:
-		return err
-	}
-	return fmt.Errorf("%w (%w)", kind, err)
 }

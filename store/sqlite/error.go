@@ -60,7 +60,7 @@ func explain(path string, err error) error {
 	}
 	native := sqlitedb.Native(err)
 	if native != nil {
-		err = translate(native)
+		err = sqlitedb.Translate(native, sqlitedb.Kinds{Full: ErrFull, Damaged: errDamaged})
 	}
 	for _, h := range hints {
 		if errors.Is(err, h.err) {
@@ -71,20 +71,4 @@ func explain(path string, err error) error {
 		return &Error{path, err, "check the disk that holds the file"}
 	}
 	return err
-}
-
-// translate says what SQLite's error means.
-func translate(err error) error {
-	var kind error
-	switch {
-	case sqlitedb.Full(err):
-		kind = ErrFull
-	case sqlitedb.Damaged(err):
-		kind = errDamaged
-	case sqlitedb.Unwritable(err):
-		kind = fs.ErrPermission
-	default:
-		return err
-	}
-	return fmt.Errorf("%w (%w)", kind, err)
 }
