@@ -72,8 +72,7 @@ func LoadPrices(file string) (*Prices, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read prices %s: %w", file, err)
 	}
-	maps.Copy(p.models, own.models)
-	return p, nil
+	return p.With(own), nil
 }
 
 // ParsePrices reads a table. Unknown members are errors, and prices that cannot be: an
@@ -174,4 +173,11 @@ func (p *Prices) Cost(model string, u session.Usage) session.Cost {
 		return u.Cost
 	}
 	return price.Cost(u)
+}
+
+// With returns a table with the entries of another one over those of this one.
+func (p *Prices) With(other *Prices) *Prices {
+	all := maps.Clone(p.models)
+	maps.Copy(all, other.models)
+	return &Prices{all}
 }

@@ -102,9 +102,14 @@ func (m *Model) encode(req *llm.Request) ([]byte, error) {
 		Verbosity: p.Verbosity, Metadata: p.Metadata, User: p.User, Store: p.Store, ServiceTier: p.ServiceTier,
 		Messages: make([]message, 0, req.Prompt.Len()+req.Messages.Len()),
 	}
+	var attached attachments
 	for c := range req.All() {
-		body.Messages = append(body.Messages, m.message(c))
+		if c.Kind() != session.KindToolResult {
+			body.Messages = attached.appendTo(body.Messages)
+		}
+		body.Messages = append(body.Messages, m.message(c, &attached))
 	}
+	body.Messages = attached.appendTo(body.Messages)
 	for _, t := range req.Tools {
 		body.Tools = append(body.Tools, toolSpec{"function", toolFunction{t.Name, t.Description, t.Schema}})
 	}
@@ -123,12 +128,12 @@ func (m *Model) encode(req *llm.Request) ([]byte, error) {
 	return llm.EncodeBody(body, p.Extra)
 }
 
-func (m *Model) message(c session.Chunk) message {
+func (m *Model) message(c session.Chunk, attached *attachments) message {
 	switch c.Kind() {
 	case session.KindSystem:
 		return message{Role: "system", Content: c.Text()}
 	case session.KindToolResult:
-		return message{Role: "tool", Content: contentOf(c), ToolCallID: c.Answer().CallID}
+		return message{Role: "tool", Content: resultOf(c, attached), ToolCallID: c.Answer().CallID}
 	case session.KindAssistant:
 		return m.assistant(c)
 	}
@@ -157,26 +162,49 @@ func (m *Model) assistant(c session.Chunk) message {
 	return out
 }
 
-// contentOf is plain text where there is only text, as most servers like it best.
-func contentOf(c session.Chunk) any {
-	var parts []part
-	plain := true
-	for p := range c.Parts() {
-		switch p.Kind {
-		case session.PartText:
-			parts = append(parts, part{Type: "text", Text: &p.Text})
-		case session.PartImage:
-			plain = false
-			parts = append(parts, part{Type: "image_url", ImageURL: &imageURL{address(p)}})
-		case session.PartFile:
-			plain = false
-			parts = append(parts, part{Type: "file", File: &file{p.Name, address(p)}})
-		}
-	}
-	if plain {
+// resultOf is a tool's result: plain text, with what is none attached.
+func resultOf(c session.Chunk, attached *attachments) string {
+	if plain(c) {
 		return c.Text()
 	}
+	return attached.take(c)
+}
+
+// contentOf is plain text where there is only text, as most servers like it best.
+func contentOf(c session.Chunk) any {
+	if plain(c) {
+		return c.Text()
+	}
+	var parts []part
+	for p := range c.Parts() {
+		if media, ok := mediaOf(p); ok {
+			parts = append(parts, media)
+		} else if p.Kind == session.PartText {
+			parts = append(parts, part{Type: "text", Text: &p.Text})
+		}
+	}
 	return parts
+}
+
+// plain reports whether a chunk has neither images nor files.
+func plain(c session.Chunk) bool {
+	for p := range c.Parts() {
+		if _, ok := mediaOf(p); ok {
+			return false
+		}
+	}
+	return true
+}
+
+// mediaOf is an image or a file.
+func mediaOf(p session.Part) (part, bool) {
+	switch p.Kind {
+	case session.PartImage:
+		return part{Type: "image_url", ImageURL: &imageURL{address(p)}}, true
+	case session.PartFile:
+		return part{Type: "file", File: &file{p.Name, address(p)}}, true
+	}
+	return part{}, false
 }
 
 // address is a part's URL, or its data as one.
