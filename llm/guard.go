@@ -1,8 +1,10 @@
 package llm
 
 import (
+	"bufio"
 	"bytes"
 	"io"
+	"mime"
 	"net/http"
 )
 
@@ -10,6 +12,7 @@ import (
 // says what it is.
 const (
 	replyLimit = 64 << 20
+	lineLimit  = 8 << 20
 	errorLimit = 64 << 10
 )
 
@@ -72,10 +75,33 @@ func (l limited) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	case res.StatusCode < http.StatusBadRequest:
 		res.Body = http.MaxBytesReader(nil, res.Body, replyLimit)
+		if kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); kind == "text/event-stream" {
+			res.Body = &lines{ReadCloser: res.Body}
+		}
 	default: // here, for the SDKs would read all of it
 		body, _ := io.ReadAll(io.LimitReader(res.Body, errorLimit)) // whatever came will do
 		res.Body.Close()
 		res.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	return res, nil
+}
+
+// lines is a stream none of whose lines is longer than lineLimit. The SDKs would go on to
+// 32 MB, and look through the whole line again for each piece of it that comes.
+type lines struct {
+	io.ReadCloser
+	n int // bytes of the line so far
+}
+
+func (l *lines) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	if i := bytes.LastIndexByte(p[:n], '\n'); i >= 0 {
+		l.n = n - i - 1
+	} else {
+		l.n += n
+	}
+	if l.n > lineLimit {
+		return n, bufio.ErrTooLong
+	}
+	return n, err
 }

@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"io/fs"
 	"iter"
 	"os"
@@ -146,7 +147,7 @@ func Parse(ctx context.Context, name, mime string, data []byte, o *Options) (Doc
 		return doc, tooLong(name, l.MaxFile)
 	}
 	if err := ctx.Err(); err != nil {
-		return doc, err
+		return doc, fmt.Errorf("read %s: %w", name, err)
 	}
 	text, err := open(ctx, name, mime, data)
 	doc.MIME, doc.Title = text.mime, text.title
