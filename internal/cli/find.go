@@ -67,9 +67,22 @@ func (f found) prefix() (session.Session, error) {
 func (f found) branch() (session.Session, error) {
 	s, err := f.ForkAt(f.n)
 	if errors.Is(err, session.ErrCutCall) {
-		err = usage(&hinted{err, "rath show " + f.ID().String() + " numbers the chunks: cut after the result"})
+		err = usage(&hinted{err, "it can be cut at " + strings.Join(f.cuts(), " or at ") + "; rath show " + f.ID().String() + " numbers the chunks"})
 	}
 	return s, err
+}
+
+// cuts are the nearest places before and after where no call is parted from its result.
+func (f found) cuts() (places []string) {
+	for _, step := range []int{-1, 1} {
+		for n := f.n + step; n > 0 && n <= f.Len(); n += step {
+			if _, err := f.ForkAt(n); err == nil {
+				places = append(places, fmt.Sprintf("%s@%d", f.ID(), n))
+				break
+			}
+		}
+	}
+	return places
 }
 
 // session finds a session, in the store first.
@@ -84,7 +97,7 @@ func (r *records) session(ctx context.Context, text string) (found, error) {
 	}
 	f.n = f.Len()
 	if name.n > f.Len() {
-		return f, usage(&hinted{fmt.Errorf("session %s has only %d chunks", f.ID(), f.Len()), "rath show " + name.id + " numbers them"})
+		return f, usage(&hinted{fmt.Errorf("session %s has only %s", f.ID(), plural(f.Len(), "chunk")), "rath show " + name.id + " numbers them"})
 	}
 	if name.n >= 0 {
 		f.n = name.n

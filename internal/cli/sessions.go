@@ -186,12 +186,16 @@ func printSession(w io.Writer, s found, total session.Usage, snapshot sandbox.Sn
 		}
 	}
 	if p := s.Placement(); p.Backend != "" {
-		line("place   %s:%s (%s)", p.Backend, p.Spec.WorkingDir, p.Level)
+		line("place   %s", placed(p))
 	}
 	if snapshot != "" {
 		line("files   %s", snapshot)
 	}
-	line("usage   %d+%d tokens in %d calls, cost %s", u.Input, u.Output, u.Calls, u.Cost)
+	if n, ok := jsonl.ImportedTokens(l); ok {
+		line("usage   %d tokens by its file, in no total", n)
+	} else {
+		line("usage   %d+%d tokens in %d calls, cost %s", u.Input, u.Output, u.Calls, u.Cost)
+	}
 	if total != u {
 		line("total   %d+%d tokens in %d calls, cost %s, with all that it comes from", total.Input, total.Output, total.Calls, total.Cost)
 	}
@@ -210,6 +214,15 @@ func printSession(w io.Writer, s found, total session.Usage, snapshot sandbox.Sn
 	if s.n < s.Len() {
 		line("\n(%s more)", plural(s.Len()-s.n, "chunk"))
 	}
+}
+
+// placed says where a session is placed, and at which level of isolation if that is known.
+func placed(p sandbox.Placement) string {
+	text := p.Backend + ":" + p.Spec.WorkingDir
+	if p.Level != "" {
+		text += fmt.Sprintf(" (%s)", p.Level)
+	}
+	return text
 }
 
 // printFiles writes what a call did to files.

@@ -71,7 +71,11 @@ func (a *app) configList(origin bool) error {
 	if err != nil {
 		return err
 	}
-	for _, v := range c.List() {
+	all := c.List()
+	if len(all) == 0 && !a.asJSON {
+		fmt.Fprintln(a.err, "no settings in "+c.File()+"; rath config set KEY VALUE makes one")
+	}
+	for _, v := range all {
 		if err := a.printValue(v, v.Key+"="+v.Text, origin); err != nil {
 			return err
 		}

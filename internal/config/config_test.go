@@ -303,6 +303,8 @@ func TestDefault(t *testing.T) {
 		{some, env("OPENAI_API_KEY", "k", "OPENAI_DEFAULT_MODEL", "m"), "main.one", "openai"},
 		{none, env("OPENAI_API_KEY", "k", "OPENAI_DEFAULT_MODEL", "m"), "", "openai"},
 		{none, env("OPENAI_BASE_URL", "http://x", "OPENAI_DEFAULT_MODEL", "m"), "", "openai"},
+		{none, env("ANTHROPIC_API_KEY", "k", "ANTHROPIC_DEFAULT_MODEL", "m"), "", "anthropic"},
+		{none, env("ANTHROPIC_API_KEY", "k", "ANTHROPIC_DEFAULT_MODEL", "m", "OPENAI_API_KEY", "k"), "", "anthropic"},
 		{none, env("OPENAI_API_KEY", "k"), "", "offline"},
 		{none, env("ANTHROPIC_API_KEY", "k"), "", "offline"},
 		{none, env(), "", "offline"},

@@ -74,7 +74,7 @@ func (c *Config) Provider(name string, given Provider, env Env) (Provider, error
 	case "anthropic":
 		set("base_url", &p.BaseURL, flag(given.BaseURL), from("ANTHROPIC_BASE_URL"), file("base_url"))
 		set("api_key", &p.APIKey, flag(given.APIKey), from("ANTHROPIC_API_KEY"), file("api_key"))
-		set("model", &p.Model, flag(given.Model), file("model"))
+		set("model", &p.Model, flag(given.Model), from("ANTHROPIC_DEFAULT_MODEL"), file("model"))
 	default:
 		set("base_url", &p.BaseURL, flag(given.BaseURL), file("base_url"))
 		set("api_key", &p.APIKey, flag(given.APIKey), file("api_key"))
@@ -112,10 +112,12 @@ func (c *Config) Default(env Env) (provider string, kind string, why string) {
 	switch {
 	case model != "" && (key != "" || base != ""):
 		return "", "openai", "OPENAI_DEFAULT_MODEL"
+	case env("ANTHROPIC_API_KEY") != "" && env("ANTHROPIC_DEFAULT_MODEL") != "":
+		return "", "anthropic", "ANTHROPIC_DEFAULT_MODEL"
 	case key != "":
 		return "", "offline", "there is an API key, but no model is named: set OPENAI_DEFAULT_MODEL or use --model"
 	case env("ANTHROPIC_API_KEY") != "":
-		return "", "offline", "ANTHROPIC_API_KEY is set, but no model is named: use --model anthropic:NAME"
+		return "", "offline", "ANTHROPIC_API_KEY is set, but no model is named: set ANTHROPIC_DEFAULT_MODEL or use --model anthropic:NAME"
 	}
 	return "", "offline", "no model is configured"
 }

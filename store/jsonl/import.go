@@ -100,6 +100,22 @@ func IsPartial(l session.Lineage) bool {
 	return err == nil && o.Partial
 }
 
+// ImportedTokens returns how many tokens the file of an imported session says that it has
+// cost, with all that it comes from.
+func ImportedTokens(l session.Lineage) (tokens int64, ok bool) {
+	o, err := originalOf(l)
+	if err != nil {
+		return 0, false
+	}
+	for _, line := range o.Lines {
+		var t Trailer
+		if json.Unmarshal(line, &t) == nil && t.RecordType == "trailer" && t.CumulativeUsage != nil && t.CumulativeUsage.TotalTokens != nil {
+			return *t.CumulativeUsage.TotalTokens, true
+		}
+	}
+	return 0, false
+}
+
 func originalOf(l session.Lineage) (o original, err error) {
 	if i := slices.IndexFunc(l.Extras, isOriginal); i >= 0 {
 		if err = json.Unmarshal([]byte(l.Extras[i].Value), &o); err != nil {

@@ -85,6 +85,10 @@ func TestImportComesBack(t *testing.T) {
 			if partial := !strings.Contains(text, "trailer"); IsPartial(s.Lineage()) != partial {
 				t.Errorf("partial: %v", !partial)
 			}
+			tokens, ok := ImportedTokens(s.Lineage())
+			if counted := strings.Contains(text, "total_tokens"); ok != counted || counted && tokens != 12 {
+				t.Errorf("%d tokens, %v", tokens, ok)
+			}
 			for _, e := range Notes(s.Lineage().Extras) {
 				if e.Key == OriginalKey {
 					t.Error("the note on the file is shown")
