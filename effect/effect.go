@@ -4,6 +4,8 @@
 // Plainly, [Do] just calls its function. When the context carries a [Journal], the
 // same call is recorded, or answered from a record, with no change in user code:
 // that is how a run is resumed after a crash and replayed offline.
+//
+// Next: [github.com/openrath-go/rath/run], which records what passes, and goes on from the record.
 package effect
 
 import (
@@ -56,6 +58,7 @@ type Call struct {
 	Input any // encoded only when there is a journal; pass a pointer to spare the copy
 	Class Class
 	Key   string // the idempotency key that the callee is given, if any
+	Note  any    // kept with the intent for [History], in JSON; a journal does not know the call by it
 
 	// Instant says that nothing can come between the call and its result, as with the
 	// clock: a journal may leave the intent out.

@@ -11,8 +11,9 @@ type Past struct {
 	Path     string
 	Name     string
 	Input    json.RawMessage
-	Attempts int  // how often it was begun
-	Done     bool // it has an outcome; each other attempt was lost
+	Note     json.RawMessage // of the last attempt
+	Attempts int             // how often it was begun
+	Done     bool            // it has an outcome; each other attempt was lost
 	Outcome  Outcome
 }
 

@@ -32,6 +32,7 @@ type deriver struct {
 	asked    map[place]string              // the keys of the questions about calls
 	scopes   map[string]scope              // of the run at hand, by path
 	failed   map[*store.Effect]string      // what memories say that they could not do
+	choices  map[session.ID]int            // places in the findings
 }
 
 // derive makes the findings of a version. They depend on the records alone.
@@ -44,6 +45,7 @@ func derive(version int, subject Subject, r *Records) (Findings, error) {
 		index: x, version: version, subject: subject, own: map[session.ID][]int{}, inAnswer: map[session.ID]bool{},
 		made: map[[2]string][]*session.Head{}, asked: map[place]string{},
 		scopes: map[string]scope{}, failed: map[*store.Effect]string{},
+		choices: map[session.ID]int{},
 	}
 	for i := range r.Runs {
 		if err := d.run(&r.Runs[i]); err != nil {
@@ -131,6 +133,7 @@ func (d *deriver) session(h *session.Head) {
 		out.Added = append(out.Added, d.rows[h.ID][i].Chunk)
 	}
 	d.out.Sessions = append(d.out.Sessions, out)
+	d.chose(h)
 	if h.Lineage.Op == session.OpCompress && len(parents) > 0 {
 		d.removed(h, parents[0], out.Added)
 	}
@@ -171,6 +174,7 @@ func (d *deriver) removed(h *session.Head, from session.ID, added []session.Dige
 			out.Removed = append(out.Removed, l.Chunk)
 		}
 	}
+	d.before(&out, h)
 	d.out.Removed = append(d.out.Removed, out)
 }
 

@@ -13,4 +13,6 @@
 // signature: who can write a file can seal it. It tells that a file was changed after it
 // was written only to those who have the seal from elsewhere, or who trust who kept it.
 // The formats are described in docs/formats/dossier.md.
+//
+// Next: [github.com/openrath-go/rath/memory], what survives between runs.
 package evidence

@@ -11,12 +11,13 @@ import (
 // Version is that of the dossiers which this package makes: of their form, and of how
 // findings follow from records. It reads and verifies older ones as they were made, back
 // to version 2.
-const Version = 3
+const Version = 4
 
 // The versions in which something changed.
 const (
-	versionFirst  = 2
-	versionMemory = 3 // findings tell what operations on a memory gave
+	versionFirst   = 2
+	versionMemory  = 3 // findings tell what operations on a memory gave
+	versionChoices = 4 // findings tell what selectors chose, and whose model calls theirs and those of compressors are
 )
 
 // Dossier is everything that a store knows of a run or a session. [Collect] makes one.

@@ -76,21 +76,27 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestOlder verifies files of version 2, as the program that made them wrote them.
+// TestOlder verifies files of older versions, as the program that made them wrote them.
 func TestOlder(t *testing.T) {
-	for format := range formats {
-		data, err := os.ReadFile(filepath.Join("testdata", "version2", "dossier."+format))
-		if err != nil {
-			t.Fatal(err)
+	for _, version := range []string{"version2", "version3"} {
+		for format := range formats {
+			verifyOlder(t, filepath.Join("testdata", version, "dossier."+format))
 		}
-		r, err := evidence.Verify(data)
-		if err != nil || !r.Page || r.Events.Verified == 0 {
-			t.Errorf("%s: %+v, %v", format, r, err)
-		}
-		changed := bytes.Replace(data, []byte("the disk is full"), []byte("the disk was full"), 1)
-		if _, err := evidence.Verify(changed); err == nil || bytes.Equal(data, changed) {
-			t.Errorf("%s: a change is not found: %v", format, err)
-		}
+	}
+}
+
+func verifyOlder(t *testing.T, file string) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := evidence.Verify(data)
+	if err != nil || !r.Page || r.Events.Verified == 0 {
+		t.Errorf("%s: %+v, %v", file, r, err)
+	}
+	changed := bytes.Replace(data, []byte("the disk is full"), []byte("the disk was full"), 1)
+	if _, err := evidence.Verify(changed); err == nil || bytes.Equal(data, changed) {
+		t.Errorf("%s: a change is not found: %v", file, err)
 	}
 }
 
@@ -380,8 +386,8 @@ func TestForged(t *testing.T) {
 				c.Value = bytes.Replace(c.Value, []byte("0.0325"), []byte("0.9325"), 1)
 			}
 		}, "the SHA-256 of what is there is"},
-		{"a version later", func(d *evidence.Dossier) { d.Version++ }, "not a dossier: it has version 4"},
-		{"a version before", func(d *evidence.Dossier) { d.Version-- }, "findings.memory: it is not what follows"},
+		{"a version later", func(d *evidence.Dossier) { d.Version++ }, "not a dossier: it has version 5"},
+		{"a version before", func(d *evidence.Dossier) { d.Version = 2 }, "findings.memory: it is not what follows"},
 		{"no version", func(d *evidence.Dossier) { d.Version = 1 }, "not a dossier: it has version 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -401,10 +407,10 @@ func TestForged(t *testing.T) {
 		})
 	}
 	for name, change := range map[string][2]string{
-		"an unknown member": {`"version": 3,`, `"version": 3, "verdict": "fine",`},
-		"a member twice":    {`"version": 3,`, `"version": 3, "version": 3,`},
+		"an unknown member": {`"version": 4,`, `"version": 4, "verdict": "fine",`},
+		"a member twice":    {`"version": 4,`, `"version": 4, "version": 4,`},
 		"another case":      {`"collected"`, `"Collected"`},
-		"not JSON":          {`"version": 3,`, `"version": 1;`},
+		"not JSON":          {`"version": 4,`, `"version": 1;`},
 	} {
 		data := reseal(bytes.Replace(write(t, d, "json"), []byte(change[0]), []byte(change[1]), 1))
 		if _, err := evidence.Verify(data); !errors.Is(err, evidence.ErrFormat) {

@@ -17,8 +17,9 @@ type Findings struct {
 	Models    []ModelCall  `json:"models,omitempty"`
 	Tools     []ToolCall   `json:"tools,omitempty"`
 	Questions []Question   `json:"questions,omitempty"`
-	Memory    []MemoryCall `json:"memory,omitempty"` // what was read there and written
-	Other     []Effect     `json:"other,omitempty"`  // effects of all other kinds
+	Memory    []MemoryCall `json:"memory,omitempty"`  // what was read there and written
+	Choices   []Choice     `json:"choices,omitempty"` // of selectors; from version 4 on
+	Other     []Effect     `json:"other,omitempty"`   // effects of all other kinds
 	Rejected  []Rejection  `json:"rejected,omitempty"`
 	Removed   []Removal    `json:"removed,omitempty"`
 	Settled   []Settlement `json:"settled,omitempty"`
@@ -112,7 +113,8 @@ type ModelCall struct {
 	Model    string          `json:"model"`              // that was asked
 	Served   string          `json:"served,omitempty"`   // that says it replied
 	ReplyID  string          `json:"reply_id,omitempty"` // the provider's
-	Session  session.ID      `json:"session,omitzero"`   // that the reply went to; zero: none that was kept
+	Session  session.ID      `json:"session,omitzero"`   // that the reply went to, or that it was asked for; zero: none that was kept
+	For      string          `json:"for,omitempty"`      // ForChoice, ForSummary; empty: the reply is part of the conversation
 	Reply    session.Digest  `json:"reply,omitzero"`     // the chunk
 	Prompt   Extent          `json:"prompt"`
 	Messages Extent          `json:"messages"`
@@ -221,6 +223,8 @@ const (
 type Removal struct {
 	Session session.ID       `json:"session"` // the compressed one
 	From    session.ID       `json:"from"`
+	Len     int              `json:"len,omitempty"`   // so many first chunks of From the summary is of; from version 4 on
+	Digest  session.Digest   `json:"digest,omitzero"` // of these, by which the summary names them
 	Path    string           `json:"path,omitempty"`
 	Removed []session.Digest `json:"removed,omitempty"` // chunks
 	Kept    int              `json:"kept"`

@@ -214,7 +214,7 @@ func (d *deriver) enter(run session.ID, e *store.Effect) {
 		return
 	}
 	path, made := e.Path, session.ID{} // one that was not kept ends the one before all the same
-	if h := d.head(minted.ID); h != nil && h.Lineage.Op == session.OpForward && h.Lineage.Run == run.String() {
+	if h := d.head(minted.ID); h != nil && d.begins(h.Lineage.Op) && h.Lineage.Run == run.String() {
 		path, made = h.Lineage.Path, h.ID
 	} else if h != nil {
 		return
@@ -222,6 +222,11 @@ func (d *deriver) enter(run session.ID, e *store.Effect) {
 	s := d.scopes[path]
 	s.session = made
 	d.scopes[path] = s
+}
+
+// begins reports whether an operation is that of a workflow's own session.
+func (d *deriver) begins(op session.Op) bool {
+	return op == session.OpForward || op == session.OpCompress && d.version >= versionChoices
 }
 
 // around finds the session and the tool call that a path is in, the nearest of each.

@@ -52,6 +52,7 @@ func (d *deriver) model(run session.ID, e *store.Effect) {
 		}
 		d.locate(&m, r.Chunk)
 	}
+	d.attribute(&m, e)
 	d.out.Models = append(d.out.Models, m)
 }
 

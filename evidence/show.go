@@ -163,6 +163,7 @@ func orDash(v any) string {
 func describe(e Event) string {
 	var b struct {
 		Path, Kind, Name, State, Error, Verdict, Key, Owner, Program string
+		Trace, Span                                                  string
 		Effect, Occurrence, Attempt                                  int64
 		ID                                                           string
 		Cancelled, Settled                                           bool
@@ -190,6 +191,7 @@ func describe(e Event) string {
 		add(b.Key != "", "%s", b.Key)
 		add(e.Kind == store.EventSession, "%s %s", b.ID, b.Path)
 		add(b.Owner != "", "driven by %s", b.Owner)
+		add(e.Kind == store.EventTrace, "trace %s, span %s", b.Trace, b.Span)
 	}
 	add(b.Error != "", "%s", b.Error)
 	return visible(strings.Join(parts, ", "))

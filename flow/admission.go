@@ -67,7 +67,7 @@ func (l *ledger) take(calls int64) admission {
 		l.spent.ToolCalls += calls
 		return admission{Calls: calls}
 	}
-	exceeded := &BudgetError{limitToolCalls, fmt.Sprint(l.budget.ToolCalls), l.spent}
+	exceeded := l.reached(limitToolCalls, fmt.Sprint(l.budget.ToolCalls))
 	if l.budget.OnExceeded == nil {
 		return admission{Exceeded: exceeded}
 	}

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/openrath-go/rath/effect"
+	"github.com/openrath-go/rath/internal/telemetry"
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/memory"
 	"github.com/openrath-go/rath/session"
@@ -76,11 +77,14 @@ func (a *Agent) Forward(ctx context.Context, s session.Session) (session.Session
 	return a.forward(ctx, s, nil)
 }
 
-func (a *Agent) forward(ctx context.Context, s session.Session, f *form) (session.Session, error) {
+func (a *Agent) forward(ctx context.Context, s session.Session, f *form) (out session.Session, err error) {
 	ctx = effect.Scope(ctx, a.WorkflowName())
-	if llm.Override(ctx, a.Model) == nil {
+	model := llm.Override(ctx, a.Model)
+	if model == nil {
 		return s, fail(ctx, s.ID(), "model", missing("model"))
 	}
+	ctx, told := telemetry.StartAgent(ctx, a.WorkflowName(), a.Description, model)
+	defer func() { told.End(err) }()
 	if DeciderOf(ctx) != nil {
 		ctx = tool.WithAsker(ctx, AskFirst)
 	}
@@ -93,10 +97,11 @@ func (a *Agent) forward(ctx context.Context, s session.Session, f *form) (sessio
 		s = compressed
 	}
 	l := newLoop(ctx, a, s)
+	ctx = told.Making(ctx, l.id)
 	l.bind(f)
 	l.begin()
 	op, err := l.run(ctx)
-	out := l.session(err)
+	out = l.session(err)
 	if err == nil {
 		op, err = "memory", l.commit(ctx, out)
 	}

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/openrath-go/rath/effect"
+	"github.com/openrath-go/rath/internal/telemetry"
 	"github.com/openrath-go/rath/llm"
 )
 
@@ -29,7 +30,7 @@ func ask(ctx context.Context, model llm.Model, req *llm.Request, show func(llm.D
 		if aside, err = l.estimate(call.Name, req); err != nil {
 			return llm.Reply{}, err
 		}
-		call.Input, call.Counted = &budgeted{req, charge{aside, l.names()}}, true
+		call.Note, call.Counted = charge{aside, l.names()}, true
 	}
 	live := false
 	out, err := effect.Do(ctx, call, func(ctx context.Context) (asked, error) {
@@ -56,8 +57,10 @@ func askWithin(ctx context.Context, l *ledger, aside Aside, model llm.Model, req
 	}
 	ctx, cancel := l.within(ctx)
 	defer cancel()
-	reply, err := llm.Collect(watched(model.Stream(ctx, req), show))
-	l.settle(aside, reply.Usage)
+	ctx, chat := telemetry.StartChat(ctx, model, req)
+	reply, err := llm.Collect(chat.Watch(watched(model.Stream(ctx, req), show)))
+	chat.End(reply, err)
+	l.settle(aside, model.String(), reply, err != nil)
 	var failed *llm.Error
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -70,8 +73,11 @@ func askWithin(ctx context.Context, l *ledger, aside Aside, model llm.Model, req
 
 // exceeding makes the error of a budget a result.
 func exceeding(out asked, err error) (asked, error) {
-	if errors.As(err, &out.Exceeded) {
-		return out, nil
+	var late overdue
+	if errors.As(err, &late) {
+		out.Exceeded, err = late.spent(), nil
+	} else if errors.As(err, &out.Exceeded) {
+		err = nil
 	}
 	return out, err
 }

@@ -2,10 +2,8 @@ package flow
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/openrath-go/rath/effect"
@@ -20,14 +18,18 @@ import (
 // longest reply (MaxTokens of its parameters, else Reply). Calls for which nothing is left
 // wait for those under way, so branches cannot overshoot together: at most one call, alone, goes
 // beyond the limit. That holds as far as replies are no longer than what was set aside. A call
-// that was lost with its process counts as what was set aside for it; what is answered from a
-// record counts once.
+// that was lost with its process counts as what was set aside for it, and so does one whose
+// server does not say what it has used; what is answered from a record counts once.
 type Budget struct {
-	Tokens    int64         // of messages and replies
-	Cost      session.Cost  // in money; every model needs a price then
-	Calls     int64         // of models
-	ToolCalls int64         // of tools
-	Time      time.Duration // since WithBudget; the time for which a run is put down counts too
+	Name string // of what it is for, in errors; may be empty
+
+	Tokens    int64        // of messages and replies
+	Cost      session.Cost // in money; every model needs a price then
+	Calls     int64        // of models
+	ToolCalls int64        // of tools
+	// Time is since WithBudget; the time for which a run is put down counts too. It ends a
+	// model call under way, and lets a tool call come to its end.
+	Time time.Duration
 
 	Reply  int         // tokens set aside for a reply whose length nothing limits; 0: 4096
 	Prices *llm.Prices // of models; needed for Cost
@@ -50,7 +52,16 @@ var ErrNoPrice = errors.New("the price of the model is not known")
 type Spent struct {
 	Usage     session.Usage `json:"usage"`
 	ToolCalls int64         `json:"tool_calls"`
-	Lost      Aside         `json:"lost"` // what was set aside for calls that were lost
+	Lost      Aside         `json:"lost"` // what was set aside for calls of which nobody knows what they have cost
+}
+
+// String says it on one line.
+func (s Spent) String() string {
+	text := fmt.Sprintf("%d+%d tokens, calls of models: %d, of tools: %d, cost %v", s.Usage.Input, s.Usage.Output, s.Usage.Calls, s.ToolCalls, s.Usage.Cost)
+	if s.Lost.Tokens > 0 {
+		text += fmt.Sprintf(", and up to %d tokens that nobody has counted", s.Lost.Tokens)
+	}
+	return text
 }
 
 // Aside is what is set aside for a call.
@@ -64,13 +75,18 @@ type BudgetError struct {
 	Limit string `json:"limit"` // "tokens", "cost", "calls", "tool calls", "time" or "price"
 	Of    string `json:"of"`    // the limit, or the model without a price
 	Spent Spent  `json:"spent"`
+	Name  string `json:"name,omitempty"` // the budget's
 }
 
 func (e *BudgetError) Error() string {
 	if e.Limit == limitPrice {
 		return fmt.Sprintf("%v: %s", ErrNoPrice, e.Of)
 	}
-	return fmt.Sprintf("%v: %s of %s", ErrBudgetExceeded, e.Limit, e.Of)
+	text := fmt.Sprintf("%v: %s of %s", ErrBudgetExceeded, e.Limit, e.Of)
+	if e.Name != "" {
+		text += " for " + e.Name
+	}
+	return fmt.Sprintf("%s (spent: %v)", text, e.Spent)
 }
 
 // Unwrap returns ErrBudgetExceeded or ErrNoPrice.
@@ -132,27 +148,8 @@ func ledgerOf(ctx context.Context) *ledger {
 	return l
 }
 
-// budgeted is the input of a model call that something was set aside for.
-type budgeted struct {
-	*llm.Request
-	charge
-}
-
 // charge says what was set aside for a call, and by which budgets.
 type charge struct {
 	Aside   Aside    `json:"aside"`
 	Budgets []string `json:"budgets"`
-}
-
-// MarshalJSON writes the request, and the charge beside its members.
-func (b *budgeted) MarshalJSON() ([]byte, error) {
-	request, err := b.Request.MarshalJSON()
-	if err != nil {
-		return nil, err
-	}
-	charged, err := json.Marshal(b.charge)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(request[:len(request)-1], []byte{','}, charged[1:]), nil
 }

@@ -76,7 +76,10 @@ func (c *Compressor) compress(ctx context.Context, s session.Session) (session.S
 	m.note("compress.from", from.String())
 	m.count("compress.removed", len(out.removed))
 	m.count("compress.kept", out.kept())
-	return m.end(ctx, "compress", out.join(c.chunk(text, from)), nil)
+	short := out.join(c.chunk(text, from))
+	m.note("compression.lossy", "true") // these two as OpenRath has them
+	m.count("compression.rows_out", short.Len())
+	return m.end(ctx, "compress", short, nil)
 }
 
 // pays reports whether there is more to take out than a summary would put in its place.

@@ -54,8 +54,13 @@ func (l *ledger) restore(ctx context.Context) error {
 // it cost, so it counts as what was set aside.
 func (l *ledger) remember(past effect.Past) error {
 	var c charge
-	if err := json.Unmarshal(past.Input, &c); err != nil || !slices.Contains(c.Budgets, l.name) {
-		return err
+	if len(past.Note) > 0 {
+		if err := json.Unmarshal(past.Note, &c); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(c.Budgets, l.name) {
+		return nil
 	}
 	lost := int64(past.Attempts)
 	if past.Done {
@@ -63,7 +68,7 @@ func (l *ledger) remember(past effect.Past) error {
 		if err := json.Unmarshal(past.Outcome.Value, &out); err != nil {
 			return err
 		}
-		l.spent.Usage = l.spent.Usage.Add(out.Reply.Usage)
+		l.bill(c.Aside, past.Name, out.Reply, out.Error != nil || out.Exceeded != nil || past.Outcome.Error != "")
 		lost--
 	}
 	l.spent.Lost.Tokens += lost * c.Aside.Tokens
@@ -91,7 +96,11 @@ func (l *ledger) estimate(model string, req *llm.Request) (a Aside, err error) {
 		if !ok {
 			return a, &BudgetError{Limit: limitPrice, Of: model}
 		}
-		a.Nano = max(a.Nano, price.Cost(u).Nano)
+		cost := price.Cost(u)
+		if !cost.Known() { // the table has no price for so long a call
+			return a, &BudgetError{Limit: limitPrice, Of: model}
+		}
+		a.Nano = max(a.Nano, cost.Nano)
 	}
 	return a, nil
 }
@@ -118,7 +127,7 @@ func (l *ledger) acquire(ctx context.Context, a Aside) error {
 	}
 	err := l.await(ctx, a)
 	if err != nil {
-		l.outer.settle(a, session.Usage{})
+		l.outer.release(a, func(*ledger) {})
 	}
 	return err
 }
@@ -159,11 +168,34 @@ func (l *ledger) try(a Aside) (wait <-chan struct{}, soft *BudgetError, err erro
 }
 
 // settle takes back what was set aside for a call, and adds what it has cost.
-func (l *ledger) settle(a Aside, u session.Usage) {
+func (l *ledger) settle(a Aside, model string, reply llm.Reply, failed bool) {
+	l.release(a, func(l *ledger) { l.bill(a, model, reply, failed) })
+}
+
+// bill adds what a call has cost. Where its server did not say, or what it said has no price,
+// that is what was set aside; a call that failed before anything came of it is free.
+func (l *ledger) bill(a Aside, model string, reply llm.Reply, failed bool) {
+	u := reply.Usage
+	u.Cost = l.budget.Prices.Cost(model, u)
+	l.spent.Usage = l.spent.Usage.Add(u)
+	if failed && isNothing(reply.Chunk) {
+		return
+	}
+	if u.Unreported > 0 {
+		l.spent.Lost.Tokens += a.Tokens
+	}
+	if !u.Cost.Known() {
+		l.spent.Lost.Nano += a.Nano
+	}
+}
+
+// release takes back what was set aside for a call, and has each budget add what the call has
+// cost.
+func (l *ledger) release(a Aside, add func(*ledger)) {
 	for ; l != nil; l = l.outer {
 		l.mu.Lock()
 		l.aside, l.flying = Aside{l.aside.Tokens - a.Tokens, l.aside.Nano - a.Nano}, l.flying-1
-		l.spent.Usage = l.spent.Usage.Add(u)
+		add(l)
 		close(l.changed)
 		l.changed = make(chan struct{})
 		l.mu.Unlock()
@@ -186,18 +218,33 @@ func (l *ledger) cost() int64   { return l.spent.Usage.Cost.Nano + l.spent.Lost.
 // exceeded says which limit is reached, calls under way left out.
 func (l *ledger) exceeded() *BudgetError {
 	b := l.budget
-	reached := func(limit, of string) *BudgetError { return &BudgetError{limit, of, l.spent} }
 	switch {
 	case b.Tokens > 0 && l.tokens() >= b.Tokens:
-		return reached(limitTokens, fmt.Sprint(b.Tokens))
+		return l.reached(limitTokens, fmt.Sprint(b.Tokens))
 	case b.Calls > 0 && l.spent.Usage.Calls >= b.Calls:
-		return reached(limitCalls, fmt.Sprint(b.Calls))
+		return l.reached(limitCalls, fmt.Sprint(b.Calls))
 	case l.limitsCost() && l.cost() >= b.Cost.Nano:
-		return reached(limitCost, b.Cost.String())
+		return l.reached(limitCost, b.Cost.String())
 	case b.Time > 0 && time.Since(l.began) >= b.Time:
-		return reached(limitTime, b.Time.String())
+		return l.reached(limitTime, b.Time.String())
 	}
 	return nil
+}
+
+func (l *ledger) reached(limit, of string) *BudgetError {
+	return &BudgetError{limit, of, l.spent, l.budget.Name}
+}
+
+// overdue is why a call was ended whose budget of time is over.
+type overdue struct{ of *ledger }
+
+func (o overdue) Error() string { return o.spent().Error() }
+
+// spent is the error with what was spent until now.
+func (o overdue) spent() *BudgetError {
+	o.of.mu.Lock()
+	defer o.of.mu.Unlock()
+	return o.of.reached(limitTime, o.of.budget.Time.String())
 }
 
 // within ends ctx when the time of a hard budget is over.
@@ -209,9 +256,15 @@ func (l *ledger) within(ctx context.Context) (context.Context, context.CancelFun
 		}
 		inner := cancel
 		var own context.CancelFunc
-		over := &BudgetError{Limit: limitTime, Of: l.budget.Time.String()}
-		ctx, own = context.WithDeadlineCause(ctx, l.began.Add(l.budget.Time), over)
+		ctx, own = context.WithDeadlineCause(ctx, l.began.Add(l.budget.Time), overdue{l})
 		cancel = func() { own(); inner() }
 	}
 	return ctx, cancel
+}
+
+func isNothing(c session.Chunk) bool {
+	for range c.Parts() {
+		return false
+	}
+	return c.NumCalls() == 0
 }

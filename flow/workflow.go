@@ -1,6 +1,8 @@
 // Package flow composes agents. Everything that does work is a [Workflow]: it takes a
 // session and gives the next. An [Agent] is one layer, a struct with fields is a module,
 // [Sequence] and [Parallel] are containers, and routing is plain Go.
+//
+// Next: [github.com/openrath-go/rath/effect], through which passes what a workflow cannot compute.
 package flow
 
 import (

@@ -13,4 +13,6 @@
 // ancestors are the sessions that it comes from, itself left out.
 //
 // Nothing here recurses: a chain may be as long as memory allows.
+//
+// Next: [github.com/openrath-go/rath/evidence], which puts all of it into one file for others.
 package graph

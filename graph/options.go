@@ -99,7 +99,7 @@ func (c *captions) cells(h *session.Head, absent bool) (cells [columns]string) {
 		return cells
 	}
 	cells[columnOp] = h.Lineage.Op.String()
-	cells[columnPath] = printable(h.Lineage.Path)
+	cells[columnPath] = strings.TrimSpace(printable(h.Lineage.Path) + " " + made(h))
 	cells[columnChunks] = plural(int64(h.Len), "chunk")
 	if u := h.Usage; u != (session.Usage{}) {
 		cells[columnTokens], cells[columnCost] = tokens(u), price(u.Cost)
@@ -108,6 +108,21 @@ func (c *captions) cells(h *session.Head, absent bool) (cells [columns]string) {
 		cells[columnTime] = t.In(c.Location).Format(time.DateTime)
 	}
 	return cells
+}
+
+// made says what a selector chose or a compression took out, empty for other sessions.
+func made(h *session.Head) string {
+	for _, e := range h.Lineage.Extras {
+		switch e.Key {
+		case "selector.choice":
+			return "-> " + printable(e.Value)
+		case "compress.removed":
+			if n, err := strconv.ParseInt(e.Value, 10, 64); err == nil {
+				return "(" + plural(n, "chunk") + " removed)"
+			}
+		}
+	}
+	return ""
 }
 
 // details describes a session in full, a line for each matter.

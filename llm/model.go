@@ -1,6 +1,8 @@
 // Package llm is the model plane: a [Model] answers a [Request] with a stream of
 // [Delta]s. Drivers live in the folders below (openai, anthropic, scripted, offline),
 // each opened by its own function; wrappers such as [Retry] are models themselves.
+//
+// Next: [github.com/openrath-go/rath/flow], which makes agents and workflows of all these.
 package llm
 
 import (

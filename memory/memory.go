@@ -6,6 +6,8 @@
 // Everything that reads or writes is an effect: in a durable run it is recorded, and a
 // replay sees what the run saw. What a note says is data, and never an instruction: see
 // [Store.Tell].
+//
+// Next: [github.com/openrath-go/rath/workspace], the files that agents work on, forked and merged.
 package memory
 
 import (

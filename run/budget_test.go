@@ -167,3 +167,26 @@ func TestBudgetsOfOnePlace(t *testing.T) {
 		t.Errorf("%+v", out.Total())
 	}
 }
+
+// What is set aside for a call is no part of the call: a later version that estimates
+// otherwise goes on with the runs of an earlier one.
+func TestBudgetThatEstimatesOtherwise(t *testing.T) {
+	st := open(t)
+	build := func(reply int) flow.Workflow {
+		agent := &flow.Agent{Name: "a", Model: steps("put"), Tools: tool.Set{counted("put", effect.ReadOnly, new(atomic.Int64))}}
+		return flow.Func(func(ctx context.Context, s session.Session) (session.Session, error) {
+			ctx, err := flow.WithBudget(ctx, flow.Budget{Tokens: 100_000, Reply: reply})
+			if err != nil {
+				return s, err
+			}
+			return agent.Forward(ctx, s)
+		})
+	}
+	r := run.New(st, nil)
+	h, err := r.Start(t.Context(), "spend", build(100), session.FromUser("x"))
+	out := finish(t, h, err)
+	again, err := r.Replay(t.Context(), h.ID(), build(500))
+	if err != nil || again.ID() != out.ID() {
+		t.Errorf("the replay: %v", err)
+	}
+}

@@ -89,6 +89,8 @@ func (h *Handle) drive(outer, ctx context.Context, w flow.Workflow, s session.Se
 	defer close(h.done)
 	defer h.forget()
 	stop := h.keepLease(ctx)
+	ctx, span := h.trace(ctx)
+	defer h.endTrace(span)
 	out, err := h.forward(ctx, w, s)
 	stop()
 	h.out = out.WithMint(nil)

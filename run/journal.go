@@ -238,6 +238,9 @@ func newIntent(path string, call effect.Call) (store.Intent, json.RawMessage, er
 	in := store.Intent{
 		Path: path, Kind: call.Kind, Name: call.Name, Class: call.Class.String(), Key: call.Key, Digest: digestOf(raw),
 	}
+	if err == nil && call.Note != nil {
+		in.Note, err = canonical(call.Note)
+	}
 	return in, raw, err
 }
 

@@ -28,7 +28,7 @@ func (j *journal) Past(path, kind string) iter.Seq2[effect.Past, error] {
 }
 
 func (j *journal) past(x *store.Effect) (past effect.Past, err error) {
-	past = effect.Past{Path: x.Path, Name: x.Name, Attempts: x.Attempts, Done: x.Done}
+	past = effect.Past{Path: x.Path, Name: x.Name, Note: x.Note, Attempts: x.Attempts, Done: x.Done}
 	if past.Input, err = store.Unpack(x.Input, j.record.get); err != nil || !x.Done {
 		return past, err
 	}

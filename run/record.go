@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 
+	"github.com/openrath-go/rath/internal/telemetry"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
 )
@@ -16,6 +17,7 @@ type record struct {
 	inside map[int64][]*store.Effect // by the effect that they happened in
 	used   map[*store.Effect]bool
 	made   map[session.ID]bool // the sessions that are kept
+	traced []telemetry.Place   // the earlier executions
 	get    func(session.Digest) ([]byte, error)
 }
 

@@ -72,8 +72,10 @@ func replay(ctx context.Context, rec *record, run store.Run, w flow.Workflow, in
 	j := newJournal(rec, run.Head, nil)
 	j.broken = run.State != store.Succeeded && run.State != ""
 	ctx = flow.WithRun(ctx, run.ID.String())
+	ctx, traced := traceReplay(ctx, run, rec)
 	out, err := flow.Forward(effect.WithJournal(ctx, j), "", w, in)
 	out = out.WithMint(nil)
+	traced(out, err)
 	if broke := j.broke(); broke != nil {
 		return out, broke // whatever the program made of it
 	}

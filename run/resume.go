@@ -11,6 +11,7 @@ import (
 
 	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/flow"
+	"github.com/openrath-go/rath/internal/telemetry"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/store"
 )
@@ -128,12 +129,14 @@ func (r *Runner) read(ctx context.Context, id session.ID) (*record, error) {
 // readRecord folds events into a record.
 func readRecord(events iter.Seq[store.Event], get func(session.Digest) ([]byte, error)) (*record, error) {
 	made := map[session.ID]bool{}
+	var traced []telemetry.Place
 	effects, err := store.Effects(func(yield func(store.Event, error) bool) {
 		for e := range events {
 			var m store.SessionMade
 			if e.Kind == store.EventSession && json.Unmarshal(e.Body, &m) == nil {
 				made[m.ID] = true
 			}
+			traced = append(traced, placeOf(e)...)
 			if !yield(e, nil) {
 				return
 			}
@@ -143,7 +146,7 @@ func readRecord(events iter.Seq[store.Event], get func(session.Digest) ([]byte, 
 		return nil, err
 	}
 	rec := newRecord(effects, get)
-	rec.made = made
+	rec.made, rec.traced = made, traced
 	return rec, nil
 }
 

@@ -6,6 +6,8 @@
 // What a program does between its effects must follow from its input and from their
 // results: time, chance and identities come from package effect and from sessions,
 // everything else goes through [effect.Do].
+//
+// Next: [github.com/openrath-go/rath/store], where the record is kept.
 package run
 
 import (

@@ -2,6 +2,8 @@
 // workspace of files, commands and interpreters, whatever driver is behind it. Drivers
 // live in the folders below; [github.com/openrath-go/rath/sandbox/local] opens a
 // directory of this machine.
+//
+// Next: [github.com/openrath-go/rath/tool], what a model may call there.
 package sandbox
 
 import (

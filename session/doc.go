@@ -12,4 +12,6 @@
 //
 // A session keeps its parents reachable, as a tensor keeps its autograd graph;
 // [Session.Detach] lets them go.
+//
+// Next: [github.com/openrath-go/rath/sandbox], where a session's tools run.
 package session

@@ -28,6 +28,13 @@ type StateChange struct {
 	Owner  string         `json:"owner,omitempty"` // who drives it from now on
 }
 
+// Traced says where what follows is told of by OpenTelemetry. Both ids are lower-case
+// hexadecimal.
+type Traced struct {
+	Trace string `json:"trace"`
+	Span  string `json:"span"` // the run's own
+}
+
 // SessionMade says that the run has made a session.
 type SessionMade struct {
 	ID     session.ID     `json:"id"`
@@ -48,6 +55,7 @@ type Intent struct {
 	Occurrence int             `json:"occurrence,omitempty"` // how many alike came before
 	Attempt    int             `json:"attempt,omitempty"`    // how many intents of this effect came before
 	Within     int64           `json:"within,omitempty"`     // the effect that it happens in
+	Note       json.RawMessage `json:"note,omitempty"`       // what the program wants to know of the attempt later
 }
 
 // Result says what an effect gave.

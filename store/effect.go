@@ -90,6 +90,7 @@ func (f *fold) intent(e Event) error {
 	x := f.began(e, i)
 	x.Attempts++
 	x.Settled = nil // it was tried again since
+	x.Note = i.Note
 	return nil
 }
 

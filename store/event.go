@@ -26,6 +26,7 @@ type Event struct {
 const (
 	EventCreated = "run.created"     // Created
 	EventState   = "run.state"       // StateChange
+	EventTrace   = "run.trace"       // Traced
 	EventSession = "session"         // SessionMade
 	EventIntent  = "effect.intent"   // Intent
 	EventResult  = "effect.result"   // Result

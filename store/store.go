@@ -5,6 +5,8 @@
 // Content is addressed by its digest: a chunk that a thousand forks share is kept once.
 // Events are appended only, numbered without gaps within their run, and chained by
 // their hashes (docs/formats/events.md).
+//
+// Next: [github.com/openrath-go/rath/graph], which shows where sessions come from.
 package store
 
 import (

@@ -155,7 +155,7 @@ func (j *job) run(ctx context.Context) (Done, error) {
 	live := false
 	out, err := effect.Do(ctx, j.effect(), func(ctx context.Context) (performed, error) {
 		live = true
-		return j.changing(ctx)
+		return j.traced(ctx)
 	})
 	switch {
 	case out.settled != nil:

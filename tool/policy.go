@@ -92,10 +92,19 @@ func judged(p Policy, ask, rest Approver) Approver {
 			if ask == nil {
 				return Decision{Reason: reason(j.Reason, nobody)}, nil
 			}
-			return edited(ctx, p, t, call, ask)
+			return edited(context.WithValue(ctx, judgmentKey{}, j), p, t, call, ask)
 		}
 		return Decision{Reason: reason("the policy does not allow it", j.Reason)}, nil
 	}
+}
+
+type judgmentKey struct{}
+
+// JudgmentOf returns why an approver is asked, in its context: the judgment of a policy that
+// says Ask. The zero value: no policy wants it.
+func JudgmentOf(ctx context.Context) Judgment {
+	j, _ := ctx.Value(judgmentKey{}).(Judgment)
+	return j
 }
 
 // edited has somebody decide. Arguments that they put in the place of the call's are

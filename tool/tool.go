@@ -1,6 +1,8 @@
 // Package tool is what a model may call: a [Tool] has a name, a schema and a function,
 // and says what it may change and which resources it holds while it runs. [Dispatch]
 // runs the calls of one model reply, in parallel where they are disjoint.
+//
+// Next: [github.com/openrath-go/rath/llm], the models that call tools.
 package tool
 
 import (

@@ -23,6 +23,8 @@
 //
 // All methods are safe for concurrent use, by several processes too. Errors are of type
 // [*Error].
+//
+// Next: [github.com/openrath-go/rath/sandbox/local], the first of the drivers.
 package workspace
 
 import (

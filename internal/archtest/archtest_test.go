@@ -18,6 +18,8 @@ const module = "github.com/openrath-go/rath"
 // at the top; "*" stands for any, and "/..." for what is below a folder. Packages below a room are of it, unless they have a
 // line of their own.
 var may = map[string][]string{
+	module: {}, // the first page of the packages' tour
+
 	"session": {"sandbox"},
 	"effect":  {},
 	"graph":   {"session"},
@@ -46,14 +48,14 @@ var may = map[string][]string{
 	"memory/local":      {"memory", "memory/driver", "session", "internal/sqlitedb"},
 	"memory/openviking": {"memory", "memory/driver", "session"},
 
-	"tool":            {"llm", "session", "sandbox", "effect"},
+	"tool":            {"llm", "session", "sandbox", "effect", "internal/telemetry"},
 	"tool/builtin":    {"tool", "sandbox", "session", "effect"},
 	"tool/policy":     {"tool", "session", "sandbox"},
 	"tool/mcptool":    {"tool", "llm", "session", "sandbox", "effect"},
 	"tool/memorytool": {"tool", "memory", "session", "effect"},
 
-	"flow":        {"tool", "llm", "memory", "session", "effect", "sandbox", "workspace"},
-	"run":         {"flow", "store", "effect", "session"},
+	"flow":        {"tool", "llm", "memory", "session", "effect", "sandbox", "workspace", "internal/telemetry"},
+	"run":         {"flow", "store", "effect", "session", "internal/telemetry"},
 	"evidence":    {"graph", "store", "session"},
 	"store/jsonl": {"session", "sandbox"}, // sandbox for its portable types, as session has
 
@@ -64,7 +66,9 @@ var may = map[string][]string{
 	"internal/mcpserver": {},
 	"internal/flowfile":  {"flow", "tool", "llm", "memory", "session", "effect"},
 	"internal/sqlitedb":  {},
+	"internal/telemetry": {"llm", "session", "effect"},
 	"internal/archtest":  {},
+	"internal/tutorial":  {},
 	"internal/cli":       {"*"},
 	"cmd/rath":           {"internal/cli"},
 	"examples":           {"*"},
@@ -82,6 +86,11 @@ var sdks = map[string]string{
 	"mvdan.cc/":               "tool/policy",
 	"github.com/ledongthuc/":  "memory/resource",
 	"github.com/tetratelabs/": "memory/resource",
+
+	// Libraries tell, and the command decides who hears it.
+	"go.opentelemetry.io/otel/sdk":       "internal/cli",
+	"go.opentelemetry.io/otel/exporters": "internal/cli",
+	"go.opentelemetry.io/contrib/":       "internal/cli",
 }
 
 type pkg struct {

@@ -3,11 +3,11 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 
 	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/flow"
+	"github.com/openrath-go/rath/internal/flowfile"
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/tool"
 	"github.com/openrath-go/rath/tool/builtin"
@@ -23,11 +23,12 @@ type batchFlags struct {
 
 // batchOptions are those that are kept with its run.
 type batchOptions struct {
-	Parallel int    `json:"parallel"`
-	Rate     int    `json:"rate,omitempty"` // requests a minute; 0: no limit
-	Share    bool   `json:"share,omitempty"`
-	AskLater bool   `json:"ask_later,omitempty"`
-	Out      string `json:"out,omitempty"` // absolute; empty: stdout
+	Parallel   int    `json:"parallel"`
+	Rate       int    `json:"rate,omitempty"`        // requests to a provider a minute; 0: no limit
+	RateTokens int    `json:"rate_tokens,omitempty"` // tokens
+	Share      bool   `json:"share,omitempty"`
+	AskLater   bool   `json:"ask_later,omitempty"`
+	Out        string `json:"out,omitempty"` // absolute; empty: stdout
 }
 
 func (a *app) batchCommand() *cobra.Command {
@@ -48,16 +49,21 @@ The results are JSON lines in the order of the file, on stdout or in the file th
 names: id, line, status (done or failed), text, session, usage, error and meta. A line that
 fails does not stop the others; the exit code is 1 then.
 
+A budget is that of all lines together: once it is spent the rest fail, the exit code is 5.
+
 A batch is one run. One that was interrupted or killed goes on with rath resume, which
 writes all results anew: what was finished comes from the record. To do again what failed,
 give the results to --skip: what is done by them is left out.
 
 Where the workspace can be forked each line works in a fork of its own, and nothing changes
 the workspace itself: rath fork SESSION --workspace has the files of a result. With --share
-all work in the workspace.`,
+all work in the workspace.
+
+An MCP server is started once, whatever the number of lines, and has none of their forks.`,
 		Example: `  rath batch questions.jsonl --tools none --out answers.jsonl
-  rath batch questions.jsonl --model openai:gpt-5.5 --parallel 64 --rate 500 --out answers.jsonl
+  rath batch questions.jsonl --model openai:gpt-5.5 --parallel 64 --rate 500 --rate-tokens 200000 --out answers.jsonl
   rath batch questions.jsonl -f review.yaml --out reviews.jsonl
+  rath batch questions.jsonl --mcp https://mcp.example/mcp --out answers.jsonl
   rath batch questions.jsonl --skip answers.jsonl --out more.jsonl`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -87,21 +93,25 @@ func (f *batchFlags) flags(cmd *cobra.Command) {
 	flags.DurationVar(&f.timeout, "timeout", 0, "end the batch after this time (0: never)")
 	flags.BoolVar(&f.snapshots, "snapshots", true, "keep the workspace's files as they are before and after each call that can change them")
 	flags.IntVar(&f.Parallel, "parallel", flow.DefaultParallel, "lines to work on at a time")
-	flags.IntVar(&f.Rate, "rate", 0, "requests to the model a minute, a minute's worth of them at once (0: no limit)")
+	flags.IntVar(&f.Rate, "rate", 0, "requests to a model's provider a minute, a minute's worth of them at once (0: no limit)")
+	flags.IntVar(&f.RateTokens, "rate-tokens", 0, "tokens of a model's provider a minute, those of messages and replies (0: no limit)")
 	flags.BoolVar(&f.Share, "share", false, "have all lines work in the workspace itself")
 	flags.StringVar(&f.Out, "out", "", "file for the results, which must not be there yet (default: stdout)")
 	flags.StringVar(&f.skip, "skip", "", "results of an earlier batch: what it has done is left out")
 	f.consent.flags(cmd)
+	f.permits.flags(cmd)
+	f.budget.flags(cmd)
 	f.rules.flags(cmd)
 	f.memory.flags(cmd)
+	f.mcp.flags(cmd)
 }
 
 func (f batchFlags) check(given func(flag string) bool) error {
 	switch {
 	case f.Parallel < 1:
 		return errors.New("--parallel must be at least 1")
-	case f.Rate < 0:
-		return fmt.Errorf("--rate %d is less than nothing", f.Rate)
+	case f.Rate < 0 || f.RateTokens < 0:
+		return errors.New("--rate and --rate-tokens cannot be less than nothing")
 	case given("out") && f.Out == "":
 		return errors.New("--out is empty: leave it out, or give it a value")
 	case given("skip") && f.skip == "":
@@ -123,7 +133,7 @@ func (a *app) batch(ctx context.Context, f batchFlags, file string) error {
 	if err != nil {
 		return err
 	}
-	if f.tools == "none" && !f.rules.given("sandbox") {
+	if f.tools == "none" && !f.rules.given("sandbox") && !f.mcp.Sandbox {
 		f.sandbox = "none"
 	}
 	s := batchSpec{batchOptions: f.batchOptions}
@@ -134,15 +144,20 @@ func (a *app) batch(ctx context.Context, f batchFlags, file string) error {
 		if err = s.useFlow(f.flow, models); err == nil {
 			s.Flow.Servers, err = configuredServers(a, f.flow)
 		}
-		if err != nil {
-			return err
-		}
+	} else {
+		s.MCP, err = f.mcp.choose(a, s.Sandbox)
+	}
+	if err = errors.Join(err, s.checkServers(f.flow)); err != nil {
+		return err
 	}
 	s.AskLater = f.consent.askLater
 	if s.Out != "" {
 		if s.Out, err = filepath.Abs(s.Out); err != nil {
 			return err
 		}
+	}
+	if err := f.permits.check(s.MCP == nil && (f.flow == nil || len(f.flow.Servers()) == 0)); err != nil {
+		return err
 	}
 	model, err := s.openLimited(models, none)
 	if err != nil {
@@ -162,31 +177,13 @@ func (a *app) batch(ctx context.Context, f batchFlags, file string) error {
 	})
 }
 
-// openLimited opens the models. All lines wait together when a server asks for it, and keep
-// to a rate of requests a minute if there is one.
+// openLimited opens the models. All lines keep together to what is allowed of each provider
+// in a minute, and wait together when one asks for it.
 func (s *batchSpec) openLimited(models cast, given func(model string) int) (llm.Model, error) {
-	first, err := s.openCast(models, given)
-	if err != nil {
-		return nil, err
-	}
-	limiter := &llm.Limiter{Requests: s.Rate}
-	if s.Flow == nil {
-		return limited(first, limiter), nil
-	}
-	for name, m := range s.Flow.models {
-		s.Flow.models[name] = limited(m, limiter)
-	}
-	return limited(first, limiter), nil
-}
-
-// limited puts a limit within retries, so that each attempt counts.
-func limited(m llm.Model, limiter *llm.Limiter) llm.Model {
-	if r, ok := m.(*llm.Retry); ok {
-		within := *r
-		within.Model = &llm.Limit{Model: r.Model, Limiter: limiter}
-		return &within
-	}
-	return &llm.Limit{Model: m, Limiter: limiter}
+	var limiters llm.Limiters
+	return s.openCast(models, given, func(c choice, m llm.Model) llm.Model {
+		return &llm.Limit{Model: m, Limiter: limiters.Of(c.scheme+" "+c.provider.BaseURL, s.Rate, s.RateTokens)}
+	})
 }
 
 // shares reports whether the lines work in one workspace: also where no tool can change it.
@@ -202,11 +199,31 @@ func (s batchSpec) shares() bool {
 	return true
 }
 
+// checkServers refuses MCP servers in the sandbox where each line has a fork of it: a
+// server is one for all lines, and would change none of the forks.
+func (s batchSpec) checkServers(f *flowfile.File) error {
+	in := ""
+	if s.MCP != nil && s.MCP.Sandbox {
+		in = "--mcp-sandbox"
+	}
+	if f != nil {
+		for name, server := range f.Servers() {
+			if server != nil && server.InSandbox {
+				in = "sandbox of the server " + name
+			}
+		}
+	}
+	if in == "" || s.shares() {
+		return nil
+	}
+	return usage(&hinted{errors.New(in + ": a server is one for all lines, and each of them has a workspace of its own"), "--share has all of them, and the server, work in the workspace itself"})
+}
+
 // newBatch is who decides in a batch that begins: nobody is asked while it goes on.
 func (c consent) newBatch(*app, *view) deciding {
 	switch {
 	case c.yes:
-		return deciding{approver: tool.AllowAll}
+		return deciding{approver: unlessRuled(tool.AllowAll, refuseUnasked)}
 	case c.askLater:
 		return deciding{approver: flow.AskFirst}
 	}
@@ -218,7 +235,7 @@ func (c consent) newBatch(*app, *view) deciding {
 func (c consent) resumedBatch(s batchSpec, asked map[string]bool) deciding {
 	switch {
 	case c.yes:
-		return deciding{allowUnasked(asked), approveCalls}
+		return deciding{unlessRuled(allowUnasked(asked), flow.AskFirst), approveCalls(nil)}
 	case s.Yes || s.AskLater || c.askLater || len(asked) > 0:
 		return deciding{approver: flow.AskFirst}
 	}

@@ -29,10 +29,10 @@ func TestBarText(t *testing.T) {
 
 func TestBatchError(t *testing.T) {
 	first := errors.New("first")
-	if err := (&batchError{1, 2, first}); errors.Is(err, first) {
+	if err := (&batchError{1, 2, first, nil}); errors.Is(err, first) {
 		t.Error("one failure of two is that of the batch")
 	}
-	if err := (&batchError{2, 2, first}); !errors.Is(err, first) {
+	if err := (&batchError{2, 2, first, nil}); !errors.Is(err, first) {
 		t.Error("what failed is not in the error of a batch that failed altogether")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/openrath-go/rath/flow"
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/run"
 	"github.com/openrath-go/rath/session"
@@ -31,15 +32,17 @@ type batchDrive struct {
 	*drive
 	options batchOptions
 	batch   *batch
+	whole   flow.Workflow // the batch, within its budget
 	bar     *bar
 	out     io.WriteCloser // of the results
 }
 
 func (a *app) newBatch(ctx context.Context, r *records, s batchSpec, model llm.Model, who func(*app, *view) deciding) (*batchDrive, error) {
-	d, err := a.newDrive(ctx, r, s.spec, model, who)
+	d, err := a.newDrive(ctx, r, s.line(), model, who)
 	if err != nil {
 		return nil, err
 	}
+	d.spec = s.spec
 	d.alone = d.who.decider == nil && !s.AskLater
 	d.announce()
 	b := &batchDrive{drive: d, options: s.batchOptions, batch: &batch{records: r}, bar: &bar{}}
@@ -47,7 +50,20 @@ func (a *app) newBatch(ctx context.Context, r *records, s batchSpec, model llm.M
 	b.batch.Items.Parallel = s.Parallel
 	b.batch.Items.Share = s.shares()
 	b.batch.Items.Progress = b.bar.set
+	if b.whole, err = s.capped(b.batch); err == nil {
+		err = priced(b.whole)
+	}
+	if err != nil {
+		d.close()
+		return nil, err
+	}
 	return b, nil
+}
+
+// line is the spec of what works on a line: the budget is that of all of them.
+func (s batchSpec) line() spec {
+	s.Budget = nil
+	return s.spec
 }
 
 // begin begins a batch. Its results must not be there yet.
@@ -69,9 +85,17 @@ func (d *batchDrive) begin(ctx context.Context, in session.Session, timeout time
 	if d.timeout = timeout; timeout > 0 {
 		options = append(options, run.WithTimeout(timeout))
 	}
+	defer d.removeEmpty()
 	return d.run(ctx, id, in.Len(), func(ctx context.Context) (*run.Handle, error) {
-		return d.runner.Start(ctx, batchName, d.batch, in.To(d.sandbox), options...)
+		return d.runner.Start(ctx, batchName, d.whole, in.To(d.sandbox), options...)
 	})
+}
+
+// removeEmpty removes results that never began: they are not in the way of another try.
+func (d *batchDrive) removeEmpty() {
+	if at, err := os.Stat(d.options.Out); err == nil && at.Mode().IsRegular() && at.Size() == 0 {
+		_ = os.Remove(d.options.Out) // it is of no harm either
+	}
 }
 
 // openResults opens the file for the results, or stdout.
@@ -98,7 +122,7 @@ func (stdoutResults) Close() error { return nil }
 func (d *batchDrive) run(ctx context.Context, id session.ID, total int, start func(context.Context) (*run.Handle, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	d.view.run = id
+	d.view.run, d.lines = id, total
 	copied, err := d.upload(ctx, id)
 	if err != nil {
 		return errors.Join(err, d.out.Close())
@@ -188,5 +212,8 @@ func (d *batchDrive) report(state store.State, total int, took time.Duration, er
 		tokens += fmt.Sprintf(" (%d of %d calls unreported)", u.Unreported, u.Calls)
 	}
 	line += fmt.Sprintf(" · %s · cost %s · %v (%.1f lines/s)", tokens, u.Cost, took.Round(time.Millisecond), float64(p.Ended)/took.Seconds())
+	if state == store.Failed {
+		state = store.Succeeded // as a batch: which lines have failed is said
+	}
 	d.view.note("2", endWord(state), line+" · run "+d.view.run.String())
 }

@@ -31,7 +31,7 @@ func (a *app) resumeBatch(ctx context.Context, r *records, stored store.Run, who
 		return err
 	}
 	s.Place = s.place()
-	if err := errors.Join(a.examineRules(s.Place), a.examineMemory(s.spec), a.examineServers(s.spec), a.examineFlow(s.spec), a.examineResults(s.Out)); err != nil {
+	if err := errors.Join(a.examineRules(s.Place), a.examineMemory(s.spec), a.examineServers(s.spec), a.examineFlow(s.spec), a.examinePolicy(s.spec), a.examineResults(s.Out)); err != nil {
 		return err
 	}
 	effects, err := r.effects(ctx, stored.ID)
@@ -64,7 +64,7 @@ func (a *app) resumeBatch(ctx context.Context, r *records, stored store.Run, who
 
 // goOn writes all results again: those of what was finished come from the record.
 func (d *batchDrive) goOn(ctx context.Context, id session.ID, total int) error {
-	d.runner.Register(batchName, d.batch)
+	d.runner.Register(batchName, d.whole)
 	d.out = &lateFile{open: func() (io.WriteCloser, error) { return d.openResults(os.O_TRUNC) }}
 	return d.run(ctx, id, total, func(ctx context.Context) (*run.Handle, error) { return d.resume(ctx, id) })
 }
@@ -125,7 +125,7 @@ func (a *app) replayBatch(ctx context.Context, r *records, stored store.Run, o o
 	if s.Flow != nil {
 		a.warnChanged(s.Flow)
 	}
-	program, err := s.workflow(silent(s.Model), notes, connectNothing, replayFlowServer)
+	program, err := s.line().workflow(silent(s.Model), notes, connectNothing, replayFlowServer)
 	if err != nil {
 		return err
 	}
@@ -135,6 +135,10 @@ func (a *app) replayBatch(ctx context.Context, r *records, stored store.Run, o o
 	}
 	b := &batch{records: r, results: io.Discard}
 	b.Items.Workflow, b.Items.Parallel, b.Items.Share = program, s.Parallel, s.shares()
-	out, err := a.runner(r, run.Options{}).Replay(ctx, stored.ID, b)
+	whole, err := s.capped(b)
+	if err != nil {
+		return err
+	}
+	out, err := a.runner(r, run.Options{}).Replay(ctx, stored.ID, whole)
 	return a.replayed(stored, len(effects), out, err)
 }

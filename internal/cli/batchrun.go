@@ -27,10 +27,11 @@ type batch struct {
 	done    int
 	failed  int
 	first   error // of the items that failed
+	spent   error // the first that says that the budget of all is spent
 	cannot  error // read an item, or write a result: no item's own error
 
 	mu    sync.Mutex
-	spent map[string]spending // by the scopes of the items under way
+	uses  map[string]spending // by the scopes of the items under way
 	total session.Usage
 }
 
@@ -60,15 +61,19 @@ const (
 // batchError says that items have failed.
 type batchError struct {
 	failed, total int
-	first         error
+	first, spent  error
 }
 
 func (e *batchError) Error() string {
 	return fmt.Sprintf("%d of %d lines failed, the first is %v", e.failed, e.total, e.first)
 }
 
-// Unwrap returns the first failure if there is nothing else: the exit code is its.
+// Unwrap returns the first failure if there is nothing else, and that the budget of all is
+// spent if it is: the exit code is its.
 func (e *batchError) Unwrap() error {
+	if e.spent != nil {
+		return e.spent
+	}
 	if e.failed == e.total {
 		return e.first
 	}
@@ -77,6 +82,9 @@ func (e *batchError) Unwrap() error {
 
 // Hint says what to do about it.
 func (e *batchError) Hint() string {
+	if e.spent != nil {
+		return "the budget is that of all lines: begin another batch with more, and give these results to --skip"
+	}
 	if hint := hintOf(e.first); hint != "" {
 		return hint
 	}
@@ -86,9 +94,16 @@ func (e *batchError) Hint() string {
 // Forward works on the items and writes their results. It ends before where the run does:
 // items that were cut off have no result.
 func (b *batch) Forward(ctx context.Context, s session.Session) (session.Session, error) {
-	b.spent = map[string]spending{}
+	b.uses = map[string]spending{}
+	items := b.Items
+	if c, ok := items.Workflow.(connectable); ok { // once, for all items
+		var err error
+		if items.Workflow, err = c.Connected(ctx); err != nil {
+			return s, err
+		}
+	}
 	i := 0
-	for out, err := range b.Items.Run(flow.Observe(ctx, b.observe), b.inputs(ctx, s)) {
+	for out, err := range items.Run(flow.Observe(ctx, b.observe), b.inputs(ctx, s)) {
 		if err != nil && (ctx.Err() != nil || endsRun(err)) {
 			return s, err
 		}
@@ -103,7 +118,7 @@ func (b *batch) Forward(ctx context.Context, s session.Session) (session.Session
 	case i < s.Len():
 		return s, ctx.Err()
 	case b.failed > 0:
-		return s, &batchError{b.failed, s.Len(), b.first}
+		return s, &batchError{b.failed, s.Len(), b.first, b.spent}
 	}
 	return s, nil
 }
@@ -179,7 +194,7 @@ func (b *batch) observe(e flow.Event) {
 	scope, _, _ := strings.Cut(end.Path, "/")
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.spent[scope] = spending{b.spent[scope].usage.Add(end.Session.Usage()), end.Session.ID()}
+	b.uses[scope] = spending{b.uses[scope].usage.Add(end.Session.Usage()), end.Session.ID()}
 	b.total = b.total.Add(end.Session.Usage())
 }
 
@@ -188,8 +203,8 @@ func (b *batch) take(i int) spending {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	scope := fmt.Sprint(i)
-	defer delete(b.spent, scope)
-	return b.spent[scope]
+	defer delete(b.uses, scope)
+	return b.uses[scope]
 }
 
 // used is what all items have used so far.
@@ -224,6 +239,10 @@ func (b *batch) count(item batchItem, err error) {
 	if err == nil {
 		b.done++
 		return
+	}
+	var over *flow.BudgetError
+	if errors.As(err, &over) && over.Name == "" && b.spent == nil { // those of a file have names
+		b.spent = err
 	}
 	if b.failed++; b.first == nil {
 		b.first = fmt.Errorf("%q (line %d): %w", item.ID, item.Line, err)

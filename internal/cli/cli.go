@@ -45,11 +45,16 @@ func Main(args []string) int {
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.root()
 	root.SetArgs(args)
+	var telemetry *exporting
+	if cmd, _, _ := root.Find(args); cmd.Name() != "doctor" { // which looks, and sends nothing
+		ctx, telemetry = a.startTelemetry(ctx)
+	}
 	err := a.out.lostWith(root.ExecuteContext(ctx))
 	if err != nil {
 		a.asJSON = a.asJSON || errors.As(err, new(*usageError)) && wantsJSON(args)
 		a.report(err)
 	}
+	a.stopTelemetry(telemetry)
 	return exitCode(err)
 }
 
@@ -90,7 +95,7 @@ It needs no key: without a configured model the built-in offline one answers.`,
 	group(root, "runs", a.runCommand(), a.batchCommand(), a.checkCommand(), a.summaryCommand(), a.resumeCommand(), a.replayCommand(), a.rerunCommand(), a.psCommand(), a.runsCommand())
 	group(root, "sessions", a.lsCommand(), a.showCommand(), a.logCommand(), a.diffCommand(), a.forkCommand(), a.detachCommand(), a.mergeCommand(),
 		a.exportCommand(), a.verifyCommand(), a.importCommand(), a.gcCommand())
-	root.AddCommand(a.memoryCommand(), a.mcpCommand(), a.sandboxesCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), exitCodesTopic())
+	root.AddCommand(a.memoryCommand(), a.mcpCommand(), a.sandboxesCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), exitCodesTopic(), budgetsTopic(), policiesTopic())
 	strict(root)
 	return root
 }

@@ -31,7 +31,8 @@ type deciding struct {
 // newRun is for a run that begins: where nobody can be asked, calls are refused.
 func (c consent) newRun(a *app, v *view) deciding {
 	if c.yes {
-		return deciding{approver: tool.AllowAll}
+		asked := consent{}.newRun(a, v)
+		return deciding{unlessRuled(tool.AllowAll, asked.approver), asked.decider}
 	}
 	if d := c.resumed(a, v, nil); d.decider != nil || c.askLater {
 		return d
@@ -44,7 +45,7 @@ func (c consent) newRun(a *app, v *view) deciding {
 func (c consent) resumed(a *app, v *view, asked map[string]bool) deciding {
 	switch {
 	case c.yes:
-		return deciding{allowUnasked(asked), approveCalls}
+		return deciding{unlessRuled(allowUnasked(asked), flow.AskFirst), approveCalls(consent{}.resumed(a, v, nil).decider)}
 	case !c.askLater && a.terminal.in && !a.asJSON:
 		if out := a.terminalFor(v); out != nil {
 			return deciding{flow.AskFirst, (&asker{in: a.in, out: out}).decide}
@@ -53,7 +54,20 @@ func (c consent) resumed(a *app, v *view, asked map[string]bool) deciding {
 	return deciding{approver: flow.AskFirst}
 }
 
-func refuseUnasked(_ context.Context, t *tool.Tool, _ session.Call) (tool.Decision, error) {
+// unlessRuled is an approver of --yes: where a rule wants somebody to be asked, ask does that.
+func unlessRuled(yes, ask tool.Approver) tool.Approver {
+	return func(ctx context.Context, t *tool.Tool, call session.Call) (tool.Decision, error) {
+		if tool.JudgmentOf(ctx).Verdict == tool.Ask {
+			return ask(ctx, t, call)
+		}
+		return yes(ctx, t, call)
+	}
+}
+
+func refuseUnasked(ctx context.Context, t *tool.Tool, _ session.Call) (tool.Decision, error) {
+	if j := tool.JudgmentOf(ctx); j.Verdict == tool.Ask {
+		return tool.Decision{Reason: "somebody must be asked about this call, and there is no terminal to ask on: " + j.Reason}, nil
+	}
 	reason := t.Name + " can change something, and there is no terminal to ask on; the user can allow it with --yes"
 	if t.Class == effect.ReadOnly {
 		reason = t.Name + " needs an approval, and there is no terminal to ask on; the user can allow it with --yes"
@@ -72,12 +86,19 @@ func allowUnasked(asked map[string]bool) tool.Approver {
 	}
 }
 
-// approveCalls is the decider of --yes.
-func approveCalls(_ context.Context, q flow.Question) (flow.Decision, error) {
-	if q.Kind != flow.KindApproval {
-		return flow.Decision{}, run.ErrLater
+// approveCalls is the decider of --yes. What a rule wants somebody to be asked about is for
+// ask, and waits where that is nil.
+func approveCalls(ask flow.Decider) flow.Decider {
+	return func(ctx context.Context, q flow.Question) (flow.Decision, error) {
+		ruled := tool.JudgmentOf(ctx).Verdict == tool.Ask
+		switch {
+		case ruled && ask != nil:
+			return ask(ctx, q)
+		case ruled, q.Kind != flow.KindApproval:
+			return flow.Decision{}, run.ErrLater
+		}
+		return flow.Decision{Verdict: flow.Approve, By: "--yes"}, nil
 	}
-	return flow.Decision{Verdict: flow.Approve, By: "--yes"}, nil
 }
 
 // askedCalls are the calls that a run has asked about, by their ids.

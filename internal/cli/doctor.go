@@ -40,6 +40,7 @@ func (a *app) doctor(ctx context.Context) error {
 	found = append(found, a.examineStore(ctx)...)
 	found = append(found, a.examineMemories(ctx)...)
 	found = append(found, a.examineSandbox(ctx)...)
+	found = append(found, a.examineTelemetry()...)
 	problems := 0
 	for _, f := range found {
 		if f.State == "problem" {

@@ -31,7 +31,8 @@ type drive struct {
 	alone   bool             // nobody answers other questions than those about calls
 	sandbox *sandbox.Sandbox // nil: none
 	memory  bound            // its Store is nil: none
-	clients clients          // of a flow's MCP servers
+	clients clients          // of MCP servers
+	lines   int              // of a batch
 	view    *view
 	who     deciding
 	runner  *run.Runner
@@ -53,6 +54,9 @@ func (a *app) newDrive(ctx context.Context, r *records, s spec, model llm.Model,
 	}
 	if d.agent, err = s.agent(model, d.memory.Store); err == nil {
 		d.program, err = s.workflow(model, d.memory.Store, d.connectMCP, d.connectFlow)
+	}
+	if err == nil {
+		err = priced(d.program)
 	}
 	if err == nil {
 		d.sandbox, err = s.open(ctx, c, r.home)
@@ -158,6 +162,8 @@ func (d *drive) explain(id session.ID, err error) error {
 		return &hinted{&reworded{fmt.Sprintf("run %s waits for a decision", id), err}, hint}
 	case errors.Is(err, run.ErrTimedOut) && d.timeout == 0: // it had its time from another command
 		return &hinted{err, "the time it was given counts waiting too; rath rerun " + id.String() + " begins it anew without a limit"}
+	case errors.Is(err, flow.ErrBudgetExceeded):
+		return d.overspent(id, err)
 	case errors.Is(err, run.ErrCancelled):
 		return &hinted{err, "rath rerun " + id.String() + " begins it anew"}
 	case errors.Is(err, context.Canceled) && errors.As(err, &review):

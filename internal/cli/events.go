@@ -21,6 +21,7 @@ type event struct {
 	Call    *callJSON        `json:"call,omitempty"`
 	TookMS  int64            `json:"took_ms,omitempty"`
 	Change  *tool.Change     `json:"workspace,omitempty"` // what the files were before and after the call
+	Extras  []session.Extra  `json:"extras,omitempty"`    // of the session's lineage
 	Error   *problem         `json:"error,omitempty"`
 }
 
@@ -53,7 +54,7 @@ func jsonEvent(e flow.Event) any {
 	case flow.Committed:
 		return memoryEvent{Type: "committed", At: at, Committed: &e.Committed}
 	case flow.End:
-		return event{Type: "end", At: at, Error: problemOf(e.Err)}
+		return event{Type: "end", At: at, Extras: e.Session.Lineage().Extras, Error: problemOf(e.Err)}
 	}
 	return nil
 }
@@ -83,7 +84,7 @@ type result struct {
 func (v *view) result(e ending) result {
 	r := result{
 		Type: "result", OK: e.err == nil, Run: v.run, State: e.state,
-		Usage: e.out.Usage(), TookMS: e.took.Milliseconds(), Error: problemOf(e.err), Questions: e.asks,
+		Usage: v.used, TookMS: e.took.Milliseconds(), Error: problemOf(e.err), Questions: e.asks,
 	}
 	if e.state.Ended() {
 		r.Session, r.Digest = e.out.ID(), e.out.Digest()

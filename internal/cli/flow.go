@@ -91,7 +91,7 @@ func (f *runFlags) useFlow(a *app, flags *pflag.FlagSet) error {
 	}
 	for _, flag := range []string{"system", "tools", "mcp", "mcp-sandbox", "mcp-sampling"} {
 		if flags.Changed(flag) {
-			return usage(&hinted{fmt.Errorf("--%s is for one agent, and --file has its own", flag), "change the file, or leave one of the two out"})
+			return usage(&hinted{fmt.Errorf("--%s is for one agent, and --file has its own", flag), cmp.Or(mcpInFile[flag], "change the file, or leave one of the two out")})
 		}
 	}
 	var err error
@@ -233,10 +233,26 @@ func (a *app) castOf(s spec, baseURL string) (cast, error) {
 }
 
 // openCast opens the models, and returns the first. Scripts go on after the replies that
-// they have given, and one script answers for all who name it.
-func (s *spec) openCast(models cast, given func(model string) int) (llm.Model, error) {
+// were given. What within puts around a model, if it is not nil, sees each attempt.
+func (s *spec) openCast(models cast, given func(model string) int, within func(choice, llm.Model) llm.Model) (llm.Model, error) {
+	prices, err := s.table()
+	if err != nil {
+		return nil, err
+	}
+	open := func(chosen choice, name string) (llm.Model, error) {
+		m, err := chosen.open(given(name))
+		if err != nil {
+			return nil, err
+		}
+		return inside(m, func(m llm.Model) llm.Model {
+			if within != nil {
+				m = within(chosen, m)
+			}
+			return &llm.Priced{Model: m, Prices: prices}
+		}), nil
+	}
 	if s.Flow == nil {
-		return models.first().open(given(""))
+		return open(models.first(), "")
 	}
 	opened := map[string]llm.Model{}
 	s.Flow.models = map[string]llm.Model{}
@@ -244,8 +260,7 @@ func (s *spec) openCast(models cast, given func(model string) int) (llm.Model, e
 		url := chosen.scheme + ":" + chosen.name
 		m := opened[url]
 		if m == nil || chosen.scheme != "scripted" {
-			var err error
-			if m, err = chosen.open(given(s.Flow.Models[name].Model)); err != nil {
+			if m, err = open(chosen, s.Flow.Models[name].Model); err != nil {
 				return nil, err
 			}
 			opened[url] = m

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,10 +18,22 @@ import (
 	"github.com/openrath-go/rath/tool/mcptool"
 )
 
-// clients are the MCP servers of a flow that are open.
+// clients are the MCP servers of a run that are open.
 type clients struct {
 	mu   sync.Mutex
 	open []*mcptool.Client
+}
+
+// connect opens a server, until all are closed.
+func (c *clients) connect(ctx context.Context, server mcptool.Server, o *mcptool.Options) (*mcptool.Client, error) {
+	client, err := mcptool.Connect(ctx, server, o)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open = append(c.open, client)
+	return client, nil
 }
 
 func (c *clients) close() {
@@ -41,13 +54,10 @@ func (d *drive) connectFlow(ctx context.Context, name string, of *flowfile.Serve
 	if err != nil {
 		return nil, err
 	}
-	c, err := mcptool.Connect(ctx, server, d.mcpOptions(inSandbox, false))
+	c, err := d.clients.connect(ctx, server, d.mcpOptions(inSandbox, false))
 	if err != nil {
 		return nil, err
 	}
-	d.clients.mu.Lock()
-	d.clients.open = append(d.clients.open, c)
-	d.clients.mu.Unlock()
 	return c.Tools(), nil
 }
 
@@ -127,7 +137,8 @@ func commandsOf(f *flowSpec) (lines []string) {
 	all := parsed.Servers()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if s := all[name]; s != nil {
-			lines = append(lines, name+": "+strings.Join(append(slices.Clone(s.Command), s.URL), " "))
+			url, _ := config.PublicURL(s.URL)
+			lines = append(lines, name+": "+cmp.Or(strings.Join(s.Command, " "), url))
 		}
 	}
 	return lines
@@ -156,6 +167,13 @@ func (a *app) examineFlow(s spec) error {
 	}
 	err = fmt.Errorf("the run starts the MCP server %s: the record in the working directory says so, and nothing else", lines[0])
 	return &hinted{err, "if it may: rath run -f " + s.Flow.File}
+}
+
+// mcpInFile says how a flow's file does what the flags of its name do for one agent.
+var mcpInFile = map[string]string{
+	"mcp":          "name the server in the file, mcp: {NAME: {command: [PROGRAM, ...]}}, and in the agents that use it, mcp: [NAME]",
+	"mcp-sandbox":  "say it of the server in the file: mcp: {NAME: {command: [PROGRAM, ...], sandbox: true}}",
+	"mcp-sampling": "leave it out: the servers of a file ask no model",
 }
 
 // flowWorld knows what the names in a flow's file stand for on this machine.

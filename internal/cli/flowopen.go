@@ -14,8 +14,16 @@ import (
 	"github.com/openrath-go/rath/tool/memorytool"
 )
 
-// workflow makes what a spec's run runs.
+// workflow makes what a spec's run runs, within its budget.
 func (s spec) workflow(model llm.Model, m *memory.Store, dial dialer, connect connector) (flow.Workflow, error) {
+	w, err := s.unbudgeted(model, m, dial, connect)
+	if err != nil {
+		return nil, err
+	}
+	return s.capped(w)
+}
+
+func (s spec) unbudgeted(model llm.Model, m *memory.Store, dial dialer, connect connector) (flow.Workflow, error) {
 	if s.Flow == nil {
 		return s.equip(model, m, dial)
 	}
@@ -76,7 +84,15 @@ func (o *flowOpener) Told() flowfile.Told {
 
 func (o *flowOpener) MaxSteps() int { return o.spec.MaxSteps }
 
-func (o *flowOpener) Prices() (*llm.Prices, error) { return llm.LoadPrices("") }
+func (o *flowOpener) Prices() (*llm.Prices, error) { return o.spec.table() }
+
+// Policy has the rules of the run beside an agent's own.
+func (o *flowOpener) Policy(p *flowfile.Policy) (tool.Policy, error) {
+	if p == nil {
+		p = &flowfile.Policy{}
+	}
+	return permits{p.Allow, p.Ask, p.Deny}.with(o.spec.Policy).policy(p.Else)
+}
 
 func (o *flowOpener) Server(ctx context.Context, name string, s *flowfile.Server) (tool.Set, error) {
 	return o.connect(ctx, name, s)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -138,24 +137,23 @@ func checkForm(content map[string]any, schema json.RawMessage) error {
 	return resolved.Validate(content)
 }
 
-// maxSamples is how often a server may ask the model in a run: it is not trusted, and the
-// model may cost.
+// maxSamples is how often a server may ask the model in a run, or for each line of a batch
+// on average: it is not trusted, and the model may cost.
 const maxSamples = 32
-
-var errMaxSamples = errors.New("the model was asked " + strconv.Itoa(maxSamples) + " times in this run, which is all that a server may")
 
 // sampler answers a server by the run's model.
 type sampler struct {
 	model  llm.Model
 	params llm.Params
+	most   int64
 	asked  atomic.Int64
 }
 
 // sample asks the model through an agent without tools: the request is in the record and
 // in the lineage, and within the run's budget.
 func (s *sampler) sample(ctx context.Context, req *llm.Request) (llm.Reply, error) {
-	if s.asked.Add(1) > maxSamples {
-		return llm.Reply{}, errMaxSamples
+	if s.asked.Add(1) > s.most {
+		return llm.Reply{}, fmt.Errorf("the model was asked %d times in this run, which is all that a server may", s.most)
 	}
 	agent := &flow.Agent{Name: "sample", Prompt: promptOf(req), Model: s.model, Params: s.params}
 	agent.Params.Stop = req.Params.Stop

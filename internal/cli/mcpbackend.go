@@ -157,6 +157,19 @@ func (b *backend) Run(ctx context.Context, in mcpserver.Running, progress func(s
 	if err := b.limit(&f, in); err != nil {
 		return nil, err
 	}
+	return b.drive(ctx, progress, func(a *app) error { return a.runAgent(ctx, f, []string{in.Prompt}) })
+}
+
+// RunFlow runs a workflow as rath run -f does.
+func (b *backend) RunFlow(ctx context.Context, name string, in mcpserver.Flowing, progress func(string)) (json.RawMessage, error) {
+	if in.Prompt == "-" { // stdin is the client's
+		return nil, errEmptyPrompt
+	}
+	return b.drive(ctx, progress, func(a *app) error { return b.flags.runFlow(ctx, a, name, in) })
+}
+
+// drive has a run driven when it is its turn, and returns its result.
+func (b *backend) drive(ctx context.Context, progress func(string), do func(a *app) error) (json.RawMessage, error) {
 	select {
 	case b.turn <- struct{}{}:
 		defer func() { <-b.turn }()
@@ -165,18 +178,20 @@ func (b *backend) Run(ctx context.Context, in mcpserver.Running, progress func(s
 	}
 	out := &runOutput{progress: progress}
 	a := b.quiet(out)
-	err := a.out.lostWith(a.runAgent(ctx, f, []string{in.Prompt}))
+	err := a.out.lostWith(do(a))
 	if err != nil {
 		err = explained(err)
 	}
 	return out.result(), err
 }
 
+var errEmptyPrompt = errors.New("the prompt is empty")
+
 // limit sets what a client asks for, if the flags allow it.
 func (b *backend) limit(f *runFlags, in mcpserver.Running) error {
 	f.session = in.Session
 	if in.Prompt == "-" { // stdin is the client's
-		return errors.New("the prompt is empty")
+		return errEmptyPrompt
 	}
 	if in.Model != "" && in.Model != f.model {
 		if !slices.Contains(b.flags.models, in.Model) {

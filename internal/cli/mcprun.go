@@ -147,8 +147,22 @@ func (e *equipped) Fingerprint() string {
 
 // Forward connects to the servers, and runs the agent with their tools.
 func (e *equipped) Forward(ctx context.Context, s session.Session) (session.Session, error) {
+	agent, err := e.Connected(ctx)
+	if err != nil {
+		return s, err
+	}
+	return agent.Forward(ctx, s)
+}
+
+// connectable is a workflow with MCP servers. Whoever runs it many times connects it once.
+type connectable interface {
+	Connected(ctx context.Context) (flow.Workflow, error)
+}
+
+// Connected connects to the servers, and returns the agent with their tools. The servers
+// stay open as long as the run goes on here.
+func (e *equipped) Connected(ctx context.Context) (flow.Workflow, error) {
 	clients := make([]*mcptool.Client, len(e.servers))
-	defer closeAll(clients)
 	g, gctx := errgroup.WithContext(ctx)
 	for i, server := range e.servers {
 		g.Go(func() (err error) {
@@ -157,18 +171,18 @@ func (e *equipped) Forward(ctx context.Context, s session.Session) (session.Sess
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return s, err
+		return nil, err
 	}
 	tools, err := mcptool.Join(clients...)
 	if err != nil {
-		return s, &hinted{err, "--mcp NAME=URL, or NAME='COMMAND ARGS'"}
+		return nil, &hinted{err, "--mcp NAME=URL, or NAME='COMMAND ARGS'"}
 	}
 	agent, err := e.again()
 	if err != nil {
-		return s, err
+		return nil, err
 	}
 	agent.Tools = append(agent.Tools, tools...)
-	return agent.Forward(ctx, s)
+	return agent, nil
 }
 
 // closeAll closes clients, some of which may be nil, at the same time: a program has some
@@ -193,27 +207,35 @@ func (d *drive) connectMCP(ctx context.Context, server mcpServer) (*mcptool.Clie
 	if err != nil {
 		return nil, err
 	}
-	return mcptool.Connect(ctx, found, d.mcpOptions(d.spec.MCP.Sandbox && len(found.Command) > 0, d.spec.MCP.Sampling))
+	return d.clients.connect(ctx, found, d.mcpOptions(d.spec.MCP.Sandbox && len(found.Command) > 0, d.spec.MCP.Sampling))
 }
 
 // mcpOptions say how the run talks to a server.
 func (d *drive) mcpOptions(inSandbox, sampling bool) *mcptool.Options {
 	o := &mcptool.Options{
-		Elicit: d.elicit, Progress: d.view.progressed, Resources: true, Prompts: true,
+		Elicit: d.elicit, Resources: true, Prompts: true,
 		Log: slog.New(complaints{w: d.a.err}),
+	}
+	if d.lines == 0 { // a batch tells of its lines
+		o.Progress = d.view.progressed
 	}
 	if inSandbox {
 		o.Sandbox = d.sandbox
 	}
 	if sampling {
-		o.Sample = (&sampler{model: d.agent.Model, params: d.spec.Params}).sample
+		o.Sample = (&sampler{model: d.agent.Model, params: d.spec.Params, most: maxSamples * int64(max(d.lines, 1))}).sample
 	}
 	return o
 }
 
-// connectNothing is for a replay: the client is made of what is on record.
+// connectNothing is for a replay: the client is made of what is on record, and nothing is
+// called.
 func connectNothing(ctx context.Context, server mcpServer) (*mcptool.Client, error) {
-	return mcptool.Connect(ctx, server.public(), &mcptool.Options{Resources: true, Prompts: true})
+	c, err := mcptool.Connect(ctx, server.public(), &mcptool.Options{Resources: true, Prompts: true})
+	if err == nil {
+		c.Close()
+	}
+	return c, err
 }
 
 // progressed shows how far a call has come.

@@ -25,6 +25,7 @@ type serveFlags struct {
 	hosts            []string
 	allowRun, writes bool
 	memory           string
+	flows            serveFlows
 }
 
 func (a *app) mcpServeCommand() *cobra.Command {
@@ -35,17 +36,19 @@ func (a *app) mcpServeCommand() *cobra.Command {
 		Long: `Serve is an MCP server. Other programs list, show, compare and replay sessions by it, and
 find notes; sessions are also resources, rath://session/ID, and so are notes. Nothing is
 changed unless flags allow it: with --allow-write branches and notes are added, with
---allow-run there is a tool that gives the agent of rath run a message. The flags say what
-that agent may: calls that can change something are refused without --yes.
+--allow-run there is a tool that gives the agent of rath run a message, and with -f one that
+gives the workflow of a file one. The flags say what these may: calls that can change
+something are refused without --yes.
 
 It speaks over stdin and stdout, or with --http over streamable HTTP under /mcp. Others than
 this machine reach it only with a token, which stands in RATH_MCP_TOKEN or in a file.`,
 		Example: `  rath mcp serve
   rath mcp serve --allow-run --model openai:gpt-5.5 --tools read
+  rath mcp serve -f review.yaml -f translate.yaml
   RATH_MCP_TOKEN=... rath mcp serve --http :8080 --host rath.example`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd.Flags().Changed); err != nil {
+			if err := errors.Join(f.check(cmd.Flags().Changed), f.flows.read(a, cmd.Flags())); err != nil {
 				return usageOf(cmd, err)
 			}
 			return a.serve(cmd.Context(), f)
@@ -62,6 +65,7 @@ func (f *serveFlags) flags(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.hosts, "host", nil, "a name by which clients reach the server (may be given again)")
 	flags.BoolVar(&f.writes, "allow-write", false, "offer what adds branches and notes")
 	flags.BoolVar(&f.allowRun, "allow-run", false, "offer runs of the agent")
+	flags.StringArrayVarP(&f.flows.files, "file", "f", nil, "offer the workflow of this file of YAML as the tool run_NAME, by the file's name (may be given again)")
 	flags.StringVar(&f.memory, "memory", "", "the memory: "+memoryURLs)
 	flags.StringArrayVar(&f.models, "allow-model", nil, "another model that a client may name for a run (may be given again)")
 	flags.StringVar(&f.run.model, "model", "", "model of the runs, as for rath run")
@@ -91,7 +95,7 @@ func (f *serveFlags) check(given func(string) bool) error {
 func (a *app) serve(ctx context.Context, f serveFlags) error {
 	log := slog.New(complaints{w: a.err})
 	b := &backend{app: a, flags: f, turn: make(chan struct{}, maxServedRuns)}
-	s := mcpserver.New(b, &mcpserver.Options{Run: f.allowRun, Write: f.writes, Version: version(), Log: log})
+	s := mcpserver.New(b, &mcpserver.Options{Run: f.allowRun, Write: f.writes, Flows: f.flows.offers(), Version: version(), Log: log})
 	if f.http != "" {
 		return a.serveHTTP(ctx, s, f, log)
 	}

@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/openrath-go/rath/internal/mcpserver/npmtest"
 )
 
 // called calls a tool and reads its result as JSON.
@@ -111,6 +111,54 @@ func TestServeRuns(t *testing.T) {
 	}
 }
 
+// Workflows are tools with the names of their files, and are run as the flags let them.
+func TestServeFlows(t *testing.T) {
+	t.Parallel()
+	home := filled(t)
+	cmd := rath(t, home, "mcp", "serve", "-f", "review.yaml", "--model", "scripted:replies.json", "--isolation", "host")
+	for name, text := range map[string]string{
+		"review.yaml":  "description: Write and review.\nentry: both\nagents: {writer: {}, reviewer: {}}\nworkflows: {both: {sequence: [writer, reviewer]}}\n",
+		"replies.json": `{"replies":[{"text":"a draft"},{"calls":[{"name":"write_workspace_file","arguments":{"path":"x.txt","content":"x"}}]},{"text":"reviewed"}]}`,
+	} {
+		if err := os.WriteFile(filepath.Join(cmd.Dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := dial(t, &mcp.CommandTransport{Command: cmd})
+	var ran struct{ Session, Text, State string }
+	if got := called(t, c, "run_review", map[string]any{"prompt": "Write"}, &ran); got != "reviewed" || ran.State != "succeeded" {
+		t.Errorf("%s %+v", got, ran)
+	}
+	if _, err := os.Stat(filepath.Join(cmd.Dir, "x.txt")); err == nil {
+		t.Error("without --yes a file was written")
+	}
+	before := ran.Session
+	called(t, c, "run_review", map[string]any{"prompt": "Go on", "session": before}, &ran)
+	var diff struct {
+		Common int
+		OnlyA  []json.RawMessage `json:"only_a"`
+	}
+	if called(t, c, "diff_sessions", map[string]any{"a": before, "b": ran.Session}, &diff); diff.Common != 5 || len(diff.OnlyA) != 0 {
+		t.Errorf("%+v", diff)
+	}
+	var replayed struct{ Verdict string }
+	if called(t, c, "replay_run", map[string]any{"id": ran.Session}, &replayed); replayed.Verdict != "the same" {
+		t.Error(replayed)
+	}
+	for _, in := range []map[string]any{{"prompt": "-"}, {"prompt": "x", "session": "ffff"}} {
+		if got := called(t, c, "run_review", in, nil); !strings.HasPrefix(got, "error: ") {
+			t.Errorf("%v: %s", in, got)
+		}
+	}
+	res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "rath://flow/review"})
+	if err != nil || !strings.HasPrefix(res.Contents[0].Text, "description: Write") {
+		t.Error(res, err)
+	}
+	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"prompt": "hello"}}); err == nil {
+		t.Error("a run that nobody has allowed")
+	}
+}
+
 // Notes are found, kept and read, also as resources, and sessions too.
 func TestServeResources(t *testing.T) {
 	t.Parallel()
@@ -203,16 +251,39 @@ func TestServeHTTP(t *testing.T) {
 	}
 }
 
+// A run uses a server behind HTTP whose token stands in the configuration.
+func TestRunOverHTTP(t *testing.T) {
+	t.Parallel()
+	server := rath(t, filled(t), "mcp", "serve", "--http", "127.0.0.1:0")
+	server.Env = append(server.Env, "RATH_MCP_TOKEN=sk-0123456789")
+	url := serving(t, server)
+	home := filepath.Join(t.TempDir(), "home")
+	script := filepath.Join(t.TempDir(), "replies.json")
+	if err := os.WriteFile(script, []byte(`{"replies":[{"calls":[{"name":"far__recall","arguments":{"query":"deploy"}}]},{"text":"On Tuesday."}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := []string{"run", "--sandbox", "none", "--model", "scripted:" + script, "When do we deploy?"}
+	cmd := rath(t, home, append(run, "--mcp", "far="+url)...)
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "bearer_token") {
+		t.Errorf("without the token: %v\n%s", err, out)
+	}
+	done(t, home, "config", "set", "mcp.servers.far.url", url)
+	done(t, home, "config", "set", "mcp.servers.far.bearer_token", "sk-0123456789")
+	if got := done(t, home, append(run, "--mcp", "far")...); got != "On Tuesday." {
+		t.Error(got)
+	}
+	if got := done(t, home, "show", "@"); !strings.Contains(got, "The deploy day is Tuesday") {
+		t.Error(got)
+	}
+	if got := done(t, home, "runs", "show", "--json", "@"); strings.Contains(got, "sk-0123456789") {
+		t.Error("the token is on record")
+	}
+}
+
 // The official inspector lists and calls the tools.
 func TestInspector(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("it installs packages")
-	}
-	program, err := inspector(t.Context())
-	if err != nil {
-		t.Skip(err)
-	}
+	program := filepath.Join(npmtest.Install(t, "inspector"), "node_modules/@modelcontextprotocol/inspector/cli/build/cli.js")
 	server := rath(t, filled(t), "mcp", "serve")
 	inspect := func(args ...string) string {
 		cmd := exec.CommandContext(t.Context(), "node", append([]string{program, "--cli", server.Path, "mcp", "serve"}, args...)...)
@@ -232,50 +303,4 @@ func TestInspector(t *testing.T) {
 	if out := inspect("--method", "resources/list"); !strings.Contains(out, "rath://session/") {
 		t.Error(out)
 	}
-}
-
-// inspectorVersion is the one that the test was written with.
-const inspectorVersion = "0.17.2"
-
-// inspector installs the program once for all runs of the tests.
-func inspector(ctx context.Context) (program string, err error) {
-	for _, name := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(name); err != nil {
-			return "", err
-		}
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	dir := filepath.Join(cache, "rath-test", "inspector-"+inspectorVersion)
-	program = filepath.Join(dir, "node_modules/@modelcontextprotocol/inspector/cli/build/cli.js")
-	if _, err := os.Stat(program); err == nil {
-		return program, nil
-	}
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return "", err
-	}
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), "inspector-*")
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(fresh)
-	cmd := exec.CommandContext(ctx, "npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", fresh, "@modelcontextprotocol/inspector@"+inspectorVersion)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", &installError{string(out), err}
-	}
-	if err := os.Rename(fresh, dir); err != nil && !os.IsExist(err) { // another process was faster
-		return "", err
-	}
-	return program, nil
-}
-
-type installError struct {
-	out string
-	err error
-}
-
-func (e *installError) Error() string {
-	return "npm cannot install the inspector: " + e.err.Error() + "\n" + e.out
 }

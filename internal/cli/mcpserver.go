@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -59,6 +60,11 @@ func (a *app) chooseServer(text string, inSandbox bool) (mcpServer, error) {
 	found, err := mcptool.ParseServer(text)
 	if err != nil {
 		return mcpServer{}, usage(&hinted{fmt.Errorf("--mcp %q: %w", text, err), "it is " + mcpURLs})
+	}
+	if len(found.Command) > 0 && !inSandbox {
+		if _, err := exec.LookPath(found.Command[0]); err != nil {
+			return mcpServer{}, usage(&hinted{fmt.Errorf("%q is no configured server, and no program that can be started: %w", text, err), "install the program, or see rath mcp ls for the configured servers"})
+		}
 	}
 	s := mcpServer{Name: name, Command: found.Command, url: found.URL}
 	s.URL, s.SecretURL = config.PublicURL(found.URL)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/openrath-go/rath/flow"
 	"github.com/openrath-go/rath/internal/config"
+	"github.com/openrath-go/rath/internal/telemetry"
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/llm/openai"
 	"github.com/openrath-go/rath/memory"
@@ -198,7 +199,7 @@ func (m memoryChoice) embedder() (memory.Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &llm.RetryEmbedder{Embedder: e, Attempts: 2}, nil // a user waits, and words do meanwhile
+	return telemetry.Embedder(&llm.RetryEmbedder{Embedder: e, Attempts: 2}), nil // a user waits, and words do meanwhile
 }
 
 // extractor is who finds the facts in what is committed: the configured chat model, or the

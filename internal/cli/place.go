@@ -268,6 +268,8 @@ func (p *place) find(name string, r rules, home string) (url string, err error) 
 func (d *drive) announce() {
 	d.announceMemory()
 	d.announceFlow()
+	d.announcePolicy()
+	d.announceBudget()
 	if d.sandbox == nil || d.spec.Place == nil {
 		return
 	}

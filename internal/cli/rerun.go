@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ func (a *app) rerunCommand() *cobra.Command {
 	var from int64
 	var memory string
 	var servers []string
+	var budget budgetFlags
+	var permits permits
 	cmd := &cobra.Command{
 		Use:   "rerun ID",
 		Short: "Begin a new run that takes over a part of another one's record",
@@ -29,21 +32,27 @@ is. The effects' numbers are those of rath runs show.
 Commands are kept to the rules that the other run was begun with, unless flags set others.
 The strongest level is chosen anew.
 
+Its budget is the other run's, but for the limits that flags set. What is taken over counts
+as spent, but for the time: a limit of that does not hold with --from. The other run's
+rules for calls hold, and those of --allow, --ask and --deny besides.
+
 The ID is that of a run, or of a session that a run has made. ` + idHelp,
 		Example: "  rath rerun @ --from 6\n  rath rerun 0198c0de --model openai:gpt-5.5",
 		Args:    cobra.ExactArgs(1),
 	}
 	drive := a.withRecords(changing, func(ctx context.Context, r *records, args []string) error {
-		return a.rerun(ctx, r, args[0], from, o, who, rules, memory, servers)
+		return a.rerun(ctx, r, args[0], from, o, who, rules, memory, servers, budget, permits)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := rules.check(); err != nil {
+		if err := cmp.Or(rules.check(), budget.check(), permits.check(false)); err != nil {
 			return usageOf(cmd, err)
 		}
 		return drive(cmd, args)
 	}
 	o.flags(cmd)
 	who.flags(cmd)
+	permits.flags(cmd)
+	budget.flags(cmd)
 	rules.flags(cmd)
 	cmd.Flags().Lookup("isolation").DefValue = "" // it is the other run's
 	cmd.Flags().StringVar(&o.baseURL, "base-url", "", "address of the model's server")
@@ -53,7 +62,7 @@ The ID is that of a run, or of a session that a run has made. ` + idHelp,
 	return cmd
 }
 
-func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o overrides, who consent, rules rules, memory string, servers []string) error {
+func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o overrides, who consent, rules rules, memory string, servers []string, budget budgetFlags, permits permits) error {
 	stored, err := r.run(ctx, text)
 	if err != nil {
 		return err
@@ -63,9 +72,13 @@ func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o 
 		return err
 	}
 	s.Place = s.place()
-	if err := errors.Join(a.examineRules(s.Place), a.examineFlow(s)); err != nil {
+	if err := errors.Join(a.examineRules(s.Place), a.examineFlow(s), a.examinePolicy(s)); err != nil {
 		return err
 	}
+	if err := s.rebudget(budget, from); err != nil {
+		return err
+	}
+	s.Policy = permits.with(s.Policy).orNil()
 	if err := s.begin(rules); err != nil {
 		return err
 	}
@@ -87,7 +100,7 @@ func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o 
 	if err := errors.Join(s.rechoose(a, memory), s.rechooseMCP(a, servers)); err != nil {
 		return err
 	}
-	model, err := s.openCast(models, given)
+	model, err := s.openCast(models, given, nil)
 	if err != nil {
 		return err
 	}

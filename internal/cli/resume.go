@@ -56,7 +56,7 @@ func (a *app) resume(ctx context.Context, r *records, text string, who consent, 
 		return err
 	}
 	s.Place = s.place()
-	if err := errors.Join(a.examineRules(s.Place), a.examineMemory(s), a.examineServers(s), a.examineFlow(s)); err != nil {
+	if err := errors.Join(a.examineRules(s.Place), a.examineMemory(s), a.examineServers(s), a.examineFlow(s), a.examinePolicy(s)); err != nil {
 		return err
 	}
 	effects, err := r.effects(ctx, stored.ID)
@@ -67,7 +67,7 @@ func (a *app) resume(ctx context.Context, r *records, text string, who consent, 
 	if err != nil {
 		return err
 	}
-	model, err := s.openCast(models, s.givenBefore(effects, stored.Head.Seq+1))
+	model, err := s.openCast(models, s.givenBefore(effects, stored.Head.Seq+1), nil)
 	if err != nil {
 		return err
 	}

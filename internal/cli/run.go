@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,8 @@ type runFlags struct {
 	maxSteps                                        int
 	timeout                                         time.Duration
 	rules                                           rules
+	budget                                          budgetFlags
+	permits                                         permits
 	snapshots                                       bool
 	memory                                          memoryFlags
 	images                                          []string
@@ -45,7 +48,12 @@ last line (tokens, cost, time, run, session) go to stderr.
 
 Tools that only read run at once. A tool that can change something asks on a terminal,
 and is refused where there is none, unless --yes is given. With --ask-later the run is
-put down instead (exit code 6) until somebody has decided.
+put down instead (exit code 6) until somebody has decided. --allow, --ask and --deny say
+it for some calls: what is denied is refused and what is to be asked about is asked about,
+--yes or not; what is allowed needs no consent. rath help policies tells more.
+
+A run whose budget is spent ends with exit code 5, and its session is kept as far as it
+got. What is resumed has spent what it had spent; rath help budgets tells more.
 
 Commands are isolated as well as this machine can, without a network and without your
 home: rath help sandboxes says how to give them more.
@@ -57,6 +65,7 @@ that was interrupted or killed goes on with rath resume.`,
   git diff | rath run --system "Review this change." -
   rath run --session @ "And the lines?"
   rath run --ask-later "Tidy up the notes"
+  rath run --budget-cost 0.50 --allow 'run_shell_command:go test *' "Fix the failing test"
   rath run -f review.yaml "Review the last change"`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,6 +89,8 @@ that was interrupted or killed goes on with rath resume.`,
 	f.consent.flags(cmd)
 	flags.IntVar(&f.maxSteps, "max-steps", flow.DefaultMaxSteps, "rounds of tool calls")
 	flags.DurationVar(&f.timeout, "timeout", 0, "end the run after this time (0: never)")
+	f.permits.flags(cmd)
+	f.budget.flags(cmd)
 	f.rules.flags(cmd)
 	flags.BoolVar(&f.snapshots, "snapshots", true, "keep the workspace's files as they are before and after each call that can change them")
 	f.memory.flags(cmd)
@@ -110,10 +121,8 @@ func (f runFlags) check(given func(flag string) bool) error {
 	if slices.Contains(f.mcp.servers, "") {
 		return errors.New("--mcp is empty: leave it out, or give it a value")
 	}
-	if err := f.memory.check(); err != nil {
-		return err
-	}
-	return f.rules.check()
+	_, err := f.permits.rules()
+	return cmp.Or(err, f.memory.check(), f.budget.check(), f.rules.check())
 }
 
 func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
@@ -140,10 +149,13 @@ func (a *app) runAgent(ctx context.Context, f runFlags, args []string) error {
 	} else {
 		s.MCP, err = f.mcp.choose(a, s.Sandbox)
 	}
+	if err == nil {
+		err = f.permits.check(s.MCP == nil && (f.flow == nil || len(f.flow.Servers()) == 0))
+	}
 	if err != nil {
 		return err
 	}
-	model, err := s.openCast(models, none)
+	model, err := s.openCast(models, none, nil)
 	if err != nil {
 		return err
 	}

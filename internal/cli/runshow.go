@@ -50,8 +50,10 @@ runs settle and rath rerun --from.
 type runDetails struct {
 	store.Run
 	Problem   string            `json:"problem,omitempty"` // with the events: there may be more effects
+	Traces    []store.Traced    `json:"traces,omitempty"`  // where its executions were told of to OpenTelemetry
 	Effects   []effectRow       `json:"effects"`
 	Questions []store.Interrupt `json:"questions"`
+	Made      []madeRow         `json:"made"`   // by selectors and compressors
 	Review    []int64           `json:"review"` // the effects that are to be settled
 }
 
@@ -83,6 +85,10 @@ func (r *records) details(ctx context.Context, stored store.Run) (runDetails, er
 			d.Review = append(d.Review, x.ID)
 		}
 		d.Effects = append(d.Effects, e)
+	}
+	d.Traces = r.traces(ctx, stored.ID)
+	if d.Made, err = r.made(ctx, stored.ID); err != nil {
+		return d, err
 	}
 	questions, err := collect(r.Interrupts(ctx, stored.ID))
 	d.Questions = append(d.Questions, questions...)
@@ -185,6 +191,9 @@ func (a *app) printRun(d runDetails) error {
 	if !d.Output.IsZero() {
 		line("output   %s", d.Output)
 	}
+	for _, t := range d.Traces {
+		line("trace    %s", t.Trace)
+	}
 	if len(d.Spec) > 0 {
 		line("spec     %s", oneLine(string(d.Spec), 400))
 	}
@@ -210,6 +219,13 @@ func (a *app) printRun(d runDetails) error {
 		if r, ok := rememberedBy(e.Effect); ok {
 			printRecalled(line, e.ID, r)
 		}
+	}
+	if len(d.Made) > 0 {
+		line("")
+	}
+	for _, m := range d.Made {
+		word, text := m.line()
+		line("%s %s", word, text)
 	}
 	if d.Problem != "" {
 		line("\ndamaged: %s", d.Problem)

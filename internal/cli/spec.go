@@ -28,16 +28,19 @@ const runName = "rath run"
 // spec is what such a run keeps of its agent, so that another process can make it again.
 type spec struct {
 	modelSpec
-	System   string         `json:"system,omitempty"`
-	Tools    []string       `json:"tools"`
-	Sandbox  string         `json:"sandbox"`
-	Place    *place         `json:"place,omitempty"` // nil: it is older than isolation
-	Limits   sandbox.Limits `json:"limits,omitzero"` // where there is no place
-	MaxSteps int            `json:"max_steps"`
-	Yes      bool           `json:"yes,omitempty"` // for hints: consent is given anew
-	Memory   *memorySpec    `json:"memory,omitempty"`
-	MCP      *mcpSpec       `json:"mcp,omitempty"`
-	Flow     *flowSpec      `json:"flow,omitempty"` // in place of one agent
+	System   string          `json:"system,omitempty"`
+	Tools    []string        `json:"tools"`
+	Sandbox  string          `json:"sandbox"`
+	Place    *place          `json:"place,omitempty"` // nil: it is older than isolation
+	Limits   sandbox.Limits  `json:"limits,omitzero"` // where there is no place
+	MaxSteps int             `json:"max_steps"`
+	Yes      bool            `json:"yes,omitempty"`    // for hints: consent is given anew
+	Policy   *permits        `json:"policy,omitempty"` // of all its agents
+	Budget   *budgetSpec     `json:"budget,omitempty"`
+	Prices   json.RawMessage `json:"prices,omitempty"` // over those that are built in
+	Memory   *memorySpec     `json:"memory,omitempty"`
+	MCP      *mcpSpec        `json:"mcp,omitempty"`
+	Flow     *flowSpec       `json:"flow,omitempty"` // in place of one agent
 }
 
 // modelSpec is what is kept of a model. There is no key in it, nor in the base URL: that is
@@ -67,6 +70,11 @@ func (f runFlags) spec(a *app, chosen choice, home string) (s spec, err error) {
 	if s.Memory, err = f.memory.choose(a); err != nil {
 		return s, err
 	}
+	s.Budget = f.budget.over(nil)
+	if s.Prices, err = f.budget.readPrices(); err != nil {
+		return s, err
+	}
+	s.Policy = f.permits.orNil()
 	s.System, err = textOrFile(f.system)
 	return s, err
 }
@@ -106,6 +114,9 @@ func (s spec) agent(model llm.Model, m *memory.Store) (*flow.Agent, error) {
 	var err error
 	if len(s.Tools) > 0 {
 		a.Tools, err = chooseTools(strings.Join(s.Tools, ","))
+	}
+	if s.Policy != nil && err == nil {
+		a.Policy, err = s.Policy.policy("")
 	}
 	if s.Memory != nil {
 		s.Memory.bind(a, m)

@@ -60,6 +60,11 @@ func (a *app) summary(name string) error {
 	if err := list(a, rows, "AGENT", "MODEL", "TOOLS", "MEMORY", "STEPS"); err != nil {
 		return err
 	}
+	for _, r := range sum.Agents {
+		if r.Policy != nil {
+			fmt.Fprintf(a.out, "\npolicy of %s: %s\n", r.Name, printable(r.Policy.String()))
+		}
+	}
 	_, err = fmt.Fprintf(a.out, "\nentry   %s\nbudget  %s\ndigest  %s\n", sum.Entry, cmp.Or(sum.Budget, "none"), sum.Digest)
 	return err
 }

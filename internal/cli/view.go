@@ -25,8 +25,9 @@ type view struct {
 	begun    bool
 	midLine  bool // stdout, or the question on stderr, has an unfinished line
 	answer   string
-	answered bool   // the agent has come to its end, whatever becomes of the record
-	problem  string // with a snapshot, the last that was told
+	used     session.Usage // by all sessions that were made
+	answered bool          // the agent has come to its end, whatever becomes of the record
+	problem  string        // with a snapshot, the last that was told
 }
 
 func (a *app) newView() *view { return &view{a: a} }
@@ -36,6 +37,7 @@ func (v *view) observe(e flow.Event) {
 	defer v.mu.Unlock()
 	if end, ok := e.(flow.End); ok {
 		v.answered = end.Err == nil
+		v.used = v.used.Add(end.Session.Usage())
 	}
 	if v.a.asJSON {
 		v.begin()
@@ -67,10 +69,20 @@ func (v *view) observe(e flow.Event) {
 			v.note("31", answer.Outcome.String(), answer.Tool+": "+oneLine(problemText(e.Chunk.Text()), 300))
 		}
 		v.files(e.Change)
+	case flow.End:
+		v.made(e)
 	case flow.Told:
 		v.told(e.Told)
 	case flow.Committed:
 		v.note("36", "memory", committedText(e.Committed))
+	}
+}
+
+// made says what a selector chose, and what a compression took out and where that is.
+func (v *view) made(e flow.End) {
+	if m, ok := madeOf(e.Session.ID(), e.Session.Lineage()); ok {
+		word, text := m.line()
+		v.note("36", word, text)
 	}
 }
 
@@ -131,7 +143,7 @@ func (v *view) finish(e ending) {
 	} else if v.answered && !v.a.terminal.out {
 		fmt.Fprint(v.a.out, strings.TrimSuffix(v.answer, "\n")+"\n")
 	}
-	u := e.out.Usage()
+	u := v.used
 	tokens := fmt.Sprintf("%d+%d tokens", u.Input, u.Output)
 	if u.Unreported > 0 {
 		tokens += fmt.Sprintf(" (%d of %d calls unreported)", u.Unreported, u.Calls)
@@ -153,8 +165,10 @@ func endWord(s store.State) string {
 		return "waiting"
 	case store.Queued, store.Running:
 		return "put down"
+	case store.Succeeded:
+		return "done"
 	}
-	return "done"
+	return strings.ReplaceAll(string(s), "_", " ")
 }
 
 // problemText is what a failed call says, without its JSON.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/openrath-go/rath/flow"
 	"github.com/openrath-go/rath/llm"
@@ -24,6 +25,9 @@ type Opener interface {
 	Memory() (*memory.Store, tool.Set, error)
 	// Told says what an agent does with the memory that says nothing else.
 	Told() Told
+	// Policy returns the rules of an agent and those that hold for all of them; p is nil for an
+	// agent that has none of its own. Nil: there are none.
+	Policy(p *Policy) (tool.Policy, error)
 	// MaxSteps is how many rounds an agent has that says nothing of it.
 	MaxSteps() int
 	// Server returns the tools of an MCP server; s is nil for one that is configured
@@ -43,6 +47,9 @@ func (f *File) Build(o Opener) (*Program, error) {
 	}
 	return p, nil
 }
+
+// base is the file's name as errors of a run have it.
+func (f *File) base() string { return filepath.Base(f.Name) }
 
 // builder makes each workflow of a file once.
 type builder struct {
@@ -95,6 +102,9 @@ func (b *builder) agent(name string, from agent) (*flow.Agent, error) {
 	}
 	for _, server := range from.MCP {
 		a.Tools = append(a.Tools, b.tools[server]...)
+	}
+	if a.Policy, err = b.open.Policy(from.Policy); err != nil {
+		return nil, fmt.Errorf("agent %s: %w", name, err)
 	}
 	if a.MaxSteps == 0 {
 		a.MaxSteps = b.open.MaxSteps()
@@ -167,7 +177,7 @@ func (b *builder) composed(name string, from workflow) (flow.Workflow, error) {
 		l.Body, err = b.workflow(from.Loop.Of)
 		w = l
 	case from.Budget != nil:
-		w, err = b.capped(from.Budget)
+		w, err = b.capped(name, from.Budget)
 	default:
 		var steps []flow.Workflow
 		steps, err = b.workflows(from.Sequence)
@@ -206,8 +216,8 @@ func (b *builder) compressor(name string, from *compressor) (flow.Workflow, erro
 	return c, nil
 }
 
-func (b *builder) capped(from *part) (flow.Workflow, error) {
-	c := &Capped{Budget: from.budget()}
+func (b *builder) capped(name string, from *part) (flow.Workflow, error) {
+	c := &Capped{Budget: from.budget(name + " in " + b.base())}
 	var err, pricesErr error
 	c.Body, err = b.workflow(from.Of)
 	if from.Cost > 0 {

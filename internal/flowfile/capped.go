@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/openrath-go/rath/flow"
+	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/session"
 )
 
@@ -26,14 +26,47 @@ func (c *Capped) Forward(ctx context.Context, s session.Session) (session.Sessio
 	return flow.Forward(ctx, "", c.Body, s)
 }
 
+// CheckPrices reports models of the workflow whose price is not known, where the budget is one
+// of money. The error wraps [flow.ErrNoPrice].
+func (c *Capped) CheckPrices() error {
+	if c.Budget.Cost.Nano == 0 {
+		return nil
+	}
+	for _, w := range flow.Inspect(c.Body) {
+		m := modelOf(w)
+		if m == nil {
+			continue
+		}
+		if _, known := c.Budget.Prices.Price(m.String()); !known {
+			return fmt.Errorf("%w: %v", flow.ErrNoPrice, m)
+		}
+	}
+	return nil
+}
+
+// modelOf is the model that a workflow asks itself, nil if it asks none.
+func modelOf(w flow.Workflow) llm.Model {
+	switch w := w.(type) {
+	case *flow.Agent:
+		return w.Model
+	case *flow.Compressor:
+		return w.Model
+	case *flow.Route:
+		if w.Selector != nil {
+			return w.Selector.Model
+		}
+	}
+	return nil
+}
+
 // Fingerprint has what the tree of workflows does not show.
-func (c *Capped) Fingerprint() string { return limitsText(c.Budget) }
+func (c *Capped) Fingerprint() string { return LimitsText(c.Budget) }
 
 // String describes the budget without what has it.
-func (c *Capped) String() string { return "Budget(" + limitsText(c.Budget) + ")" }
+func (c *Capped) String() string { return "Budget(" + LimitsText(c.Budget) + ")" }
 
-// limitsText are the limits of a budget on one line.
-func limitsText(b flow.Budget) string {
+// LimitsText are the limits of a budget on one line.
+func LimitsText(b flow.Budget) string {
 	var parts []string
 	count := func(n int64, what string) {
 		if n > 0 {
@@ -47,7 +80,7 @@ func limitsText(b flow.Budget) string {
 	count(b.Calls, "calls of models")
 	count(b.ToolCalls, "calls of tools")
 	if b.Time > 0 {
-		parts = append(parts, b.Time.Round(time.Millisecond).String())
+		parts = append(parts, b.Time.String())
 	}
 	return strings.Join(parts, ", ")
 }

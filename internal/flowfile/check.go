@@ -233,6 +233,9 @@ type World interface {
 	CheckServer(name string) error // that the file does not have
 	CheckMemory(store string) error
 	CheckSandbox(field, value string) error
+	// CheckRule looks at a rule of a policy. Known: the agent has no other tools than those
+	// that can be named here.
+	CheckRule(rule string, known bool) error
 }
 
 // Check reports what a file names that there is not. The error is [Problems].
@@ -259,6 +262,7 @@ func (f *File) Check(w World) error {
 			}
 		}
 	}
+	f.checkRules(w, tell)
 	if m := f.spec.Memory; m != nil {
 		tell(w.CheckMemory(m.Store), "memory", "store")
 	}
@@ -270,6 +274,18 @@ func (f *File) Check(w World) error {
 		}
 	}
 	return r.err()
+}
+
+// checkRules looks at the rules of the agents.
+func (f *File) checkRules(w World, tell func(err error, path ...any)) {
+	for name, p := range f.Policies() {
+		known := len(f.spec.Agents[name].MCP) == 0
+		for verdict, rules := range map[string][]string{"allow": p.Allow, "ask": p.Ask, "deny": p.Deny} {
+			for i, rule := range rules {
+				tell(w.CheckRule(rule, known), "agents", name, "policy", verdict, i)
+			}
+		}
+	}
 }
 
 // eachModel yields every model that the file names, and where.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openrath-go/rath/flow"
@@ -59,15 +60,16 @@ func Parse(name string, content []byte) (*File, error) {
 // The form of a file, as the schema describes it.
 type (
 	file struct {
-		Entry     string              `json:"entry"`
-		Model     string              `json:"model"`
-		Params    json.RawMessage     `json:"params"`
-		Sandbox   *Sandbox            `json:"sandbox"`
-		Memory    *Memory             `json:"memory"`
-		MCP       map[string]Server   `json:"mcp"`
-		Budget    *limits             `json:"budget"`
-		Agents    map[string]agent    `json:"agents"`
-		Workflows map[string]workflow `json:"workflows"`
+		Description string              `json:"description"`
+		Entry       string              `json:"entry"`
+		Model       string              `json:"model"`
+		Params      json.RawMessage     `json:"params"`
+		Sandbox     *Sandbox            `json:"sandbox"`
+		Memory      *Memory             `json:"memory"`
+		MCP         map[string]Server   `json:"mcp"`
+		Budget      *limits             `json:"budget"`
+		Agents      map[string]agent    `json:"agents"`
+		Workflows   map[string]workflow `json:"workflows"`
 	}
 	agent struct {
 		Description string          `json:"description"`
@@ -78,6 +80,7 @@ type (
 		MCP         []string        `json:"mcp"`
 		Memory      telling         `json:"memory"`
 		MaxSteps    int             `json:"max_steps"`
+		Policy      *Policy         `json:"policy"`
 		Compress    *struct {
 			With string `json:"with"`
 			At   int    `json:"at"`
@@ -179,6 +182,32 @@ func (t Told) over(other Told) Told {
 	return t
 }
 
+// Policy says what an agent may call its tools with, in the words of the command's flags. It
+// spares questions and is no boundary.
+type Policy struct {
+	Allow []string `json:"allow,omitempty"`
+	Ask   []string `json:"ask,omitempty"`
+	Deny  []string `json:"deny,omitempty"`
+	Else  string   `json:"else,omitempty"` // for calls that nothing else is about: a verdict, or empty
+}
+
+// String has the rules on one line.
+func (p *Policy) String() string {
+	var parts []string
+	for _, group := range []struct {
+		verdict string
+		rules   []string
+	}{{"allow", p.Allow}, {"ask", p.Ask}, {"deny", p.Deny}} {
+		if len(group.rules) > 0 {
+			parts = append(parts, group.verdict+" "+strings.Join(group.rules, ", "))
+		}
+	}
+	if p.Else != "" {
+		parts = append(parts, "else "+p.Else)
+	}
+	return strings.Join(parts, "; ")
+}
+
 // Server is an MCP server: Command or URL is set.
 type Server struct {
 	Command     []string          `json:"command"`
@@ -244,13 +273,16 @@ func (s *span) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// budget is what limits mean.
-func (l limits) budget() flow.Budget {
+// budget is what limits mean, for what they are.
+func (l limits) budget(name string) flow.Budget {
 	return flow.Budget{
-		Tokens: l.Tokens, Calls: l.Calls, ToolCalls: l.ToolCalls, Time: time.Duration(l.Time),
+		Name: name, Tokens: l.Tokens, Calls: l.Calls, ToolCalls: l.ToolCalls, Time: time.Duration(l.Time),
 		Cost: session.Cost{Nano: int64(l.Cost*1e9 + 0.5)},
 	}
 }
+
+// Description is what the file says of itself, empty if nothing.
+func (f *File) Description() string { return f.spec.Description }
 
 // Model is the model of what names none, empty if the file says nothing of it.
 func (f *File) Model() string { return f.spec.Model }
@@ -277,6 +309,17 @@ func (f *File) Models() []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(names))
+}
+
+// Policies are the rules of the agents that have some, by the agents' names.
+func (f *File) Policies() map[string]*Policy {
+	all := map[string]*Policy{}
+	for name, a := range f.spec.Agents {
+		if a.Policy != nil {
+			all[name] = a.Policy
+		}
+	}
+	return all
 }
 
 // Servers are the MCP servers that agents use, by name: nil for one that the file does not

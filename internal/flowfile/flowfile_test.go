@@ -34,9 +34,22 @@ func (s *stage) Tools(string, []string) (tool.Set, error) { return nil, nil }
 func (s *stage) Memory() (*memory.Store, tool.Set, error) { return nil, nil, nil }
 func (s *stage) Told() flowfile.Told                      { return flowfile.Told{} }
 func (s *stage) MaxSteps() int                            { return 3 }
-func (s *stage) Prices() (*llm.Prices, error)             { return llm.LoadPrices("") }
+func (s *stage) Policy(p *flowfile.Policy) (tool.Policy, error) {
+	if p == nil {
+		return nil, nil
+	}
+	return written{p}, nil
+}
+func (s *stage) Prices() (*llm.Prices, error) { return llm.LoadPrices("") }
 func (s *stage) Server(context.Context, string, *flowfile.Server) (tool.Set, error) {
 	return s.tools, nil
+}
+
+// written is a policy that only says what is written.
+type written struct{ *flowfile.Policy }
+
+func (written) Judge(context.Context, *tool.Tool, session.Call) (tool.Judgment, error) {
+	return tool.Judgment{}, nil
 }
 
 func texts(all ...string) (replies []scripted.Reply) {

@@ -2,9 +2,11 @@ package flowfile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/flow"
@@ -26,21 +28,77 @@ type Program struct {
 
 // Forward opens the MCP servers of the file and runs its entry within its budget.
 func (p *Program) Forward(ctx context.Context, s session.Session) (session.Session, error) {
-	entry, err := p.connected(ctx)
+	w, err := p.Connected(ctx)
 	if err != nil {
 		return s, err
 	}
-	if b := p.file.spec.Budget; b != nil {
-		c := Capped{Budget: b.budget(), Body: entry}
-		if b.Cost > 0 {
-			if c.Budget.Prices, err = p.open.Prices(); err != nil {
-				return s, err
-			}
-		}
-		return c.Forward(ctx, s)
-	}
-	return flow.Forward(ctx, "", entry, s)
+	return w.Forward(ctx, s)
 }
+
+// Connected opens the MCP servers of the file, and returns what runs its entry with their
+// tools, any number of times, each within the file's budget.
+func (p *Program) Connected(ctx context.Context) (flow.Workflow, error) {
+	entry, err := p.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return flow.Func(func(ctx context.Context, s session.Session) (session.Session, error) {
+		c, err := p.capped(entry)
+		if err != nil {
+			return s, err
+		}
+		out, err := flow.Forward(ctx, "", c, s)
+		return out, p.explain(err)
+	}), nil
+}
+
+// capped is the entry within the file's budget, if there is one.
+func (p *Program) capped(entry flow.Workflow) (flow.Workflow, error) {
+	b := p.file.spec.Budget
+	if b == nil {
+		return entry, nil
+	}
+	c := &Capped{Budget: b.budget(p.file.base()), Body: entry}
+	var err error
+	if b.Cost > 0 {
+		c.Budget.Prices, err = p.open.Prices()
+	}
+	return c, err
+}
+
+// CheckPrices reports models whose price is not known, where the file has a budget of money.
+func (p *Program) CheckPrices() error {
+	w, err := p.capped(p.Entry)
+	if c, ok := w.(*Capped); ok && err == nil {
+		err = c.CheckPrices()
+	}
+	return err
+}
+
+// explain has an agent's error say what can be changed in the file.
+func (p *Program) explain(err error) error {
+	var at *flow.Error
+	if !errors.Is(err, flow.ErrMaxSteps) || !errors.As(err, &at) {
+		return err
+	}
+	name := at.Path[strings.LastIndexByte(at.Path, '/')+1:]
+	a, own := p.file.spec.Agents[name]
+	if !own || a.MaxSteps == 0 {
+		return err // the default counts, which is whoever's that runs the file
+	}
+	return &hinted{err, fmt.Sprintf("allow more with max_steps of the agent %s in %s, or look at the calls: the model may be going round in circles", name, p.file.base())}
+}
+
+// hinted is an error that says what can be done about it.
+type hinted struct {
+	error
+	hint string
+}
+
+func (e *hinted) Unwrap() error { return e.error }
+
+// Hint says what can be done about it.
+func (e *hinted) Hint() string { return e.hint }
 
 // connected is the entry with the tools of the servers.
 func (p *Program) connected(ctx context.Context) (flow.Workflow, error) {

@@ -13,6 +13,7 @@ type AgentRow struct {
 	Memory      string   `json:"memory,omitempty"`
 	Commit      bool     `json:"commit,omitempty"`
 	MaxSteps    int      `json:"max_steps"`
+	Policy      *Policy  `json:"policy,omitempty"`
 }
 
 // Agents lists the agents of a program, each once, in the order of its tree.
@@ -26,6 +27,7 @@ func Agents(p *Program) []AgentRow {
 		}
 		seen[a] = true
 		row := AgentRow{Name: a.Name, Description: a.Description, Model: a.Model.String(), Tools: []string{}, Commit: a.CommitOnForward, MaxSteps: a.MaxSteps}
+		row.Policy = p.file.spec.Agents[a.Name].Policy
 		for _, t := range a.Tools {
 			row.Tools = append(row.Tools, t.Name)
 		}
@@ -45,5 +47,5 @@ func (f *File) BudgetText() string {
 	if f.spec.Budget == nil {
 		return ""
 	}
-	return limitsText(f.spec.Budget.budget())
+	return LimitsText(f.spec.Budget.budget(""))
 }

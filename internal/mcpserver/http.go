@@ -40,7 +40,7 @@ func Handler(s *mcp.Server, address net.Addr, a Access) (http.Handler, error) {
 	if !local && a.Token == "" {
 		return nil, ErrNoToken
 	}
-	next := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, &mcp.StreamableHTTPOptions{Logger: a.Log, SessionTimeout: idle})
+	next := everyRevision(s, a.Log)
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		switch {
 		case !a.knows(req.Host, address.String(), local):
@@ -54,6 +54,24 @@ func Handler(s *mcp.Server, address net.Addr, a Access) (http.Handler, error) {
 			next.ServeHTTP(w, req)
 		}
 	}), nil
+}
+
+// stateless is the first revision of the protocol that has no sessions: every request says
+// all that there is to know of its client.
+const stateless = "2026-07-28"
+
+// everyRevision serves clients of before and after sessions were given up.
+func everyRevision(s *mcp.Server, log *slog.Logger) http.Handler {
+	server := func(*http.Request) *mcp.Server { return s }
+	before := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{Logger: log, SessionTimeout: idle})
+	after := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{Logger: log, Stateless: true, PropagateRequestCancellation: true})
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.Header.Get("Mcp-Protocol-Version") >= stateless { // revisions are dates
+			after.ServeHTTP(w, req)
+			return
+		}
+		before.ServeHTTP(w, req)
+	})
 }
 
 // isLocal reports whether only this machine reaches a host, with or without a port.

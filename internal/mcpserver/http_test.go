@@ -1,12 +1,17 @@
 package mcpserver
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 func address(text string) net.Addr {
@@ -67,5 +72,56 @@ func TestAccess(t *testing.T) {
 		if _, err := Handler(s, address(at), Access{}); !errors.Is(err, ErrNoToken) {
 			t.Error(at, err)
 		}
+	}
+}
+
+// waiting runs until it is told to end.
+type waiting struct {
+	fake
+	began, ended chan struct{}
+}
+
+func (w waiting) Run(ctx context.Context, _ Running, progress func(string)) (json.RawMessage, error) {
+	close(w.began)
+	select {
+	case <-ctx.Done():
+		close(w.ended)
+	case <-time.After(5 * time.Second): // for the test to end
+	}
+	return nil, ctx.Err()
+}
+
+// A run whose client gives up is ended, whatever the revision of the protocol.
+func TestGivenUp(t *testing.T) {
+	for _, version := range []string{"2025-11-25", stateless} {
+		w := waiting{began: make(chan struct{}), ended: make(chan struct{})}
+		h, err := Handler(New(w, &Options{Run: true}), address("127.0.0.1:80"), Access{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := httptest.NewServer(h)
+		c, err := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: server.URL}, &mcp.ClientSessionOptions{ProtocolVersion: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := c.InitializeResult().ProtocolVersion; got != version {
+			t.Errorf("it speaks %s, not %s", got, version)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-w.began
+			cancel()
+		}()
+		if _, err := c.CallTool(ctx, &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"prompt": "go"}}); err == nil {
+			t.Error("a call that was given up has a result")
+		}
+		select {
+		case <-w.ended:
+		case <-time.After(3 * time.Second):
+			t.Errorf("%s: the run goes on", version)
+		}
+		c.Close()
+		server.CloseClientConnections()
+		server.Close()
 	}
 }

@@ -2,6 +2,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,6 +29,8 @@ type Backend interface {
 
 	// Run gives the agent a prompt, and calls progress with what happens until it answers.
 	Run(ctx context.Context, in Running, progress func(text string)) (json.RawMessage, error)
+	// RunFlow does the same with a workflow of the options, by its name.
+	RunFlow(ctx context.Context, name string, in Flowing, progress func(text string)) (json.RawMessage, error)
 }
 
 // The arguments of the tools.
@@ -73,14 +76,27 @@ type (
 		Tools   []string `json:"tools,omitempty" jsonschema:"only these of the tools that the server allows"`
 		Session string   `json:"session,omitempty" jsonschema:"the id of a session to continue"`
 	}
+	// Flowing is what a workflow is begun with.
+	Flowing struct {
+		Prompt  string `json:"prompt" jsonschema:"the message to the workflow"`
+		Session string `json:"session,omitempty" jsonschema:"the id of a session to continue"`
+	}
 )
 
 // Options say what a server offers. The zero Options are a server that only reads.
 type Options struct {
 	Run     bool // offer the tool run
 	Write   bool // offer what adds sessions and notes
+	Flows   []Flow
 	Version string
 	Log     *slog.Logger // nil: nothing is told
+}
+
+// Flow is a workflow that clients can run, by the tool run_NAME, and read.
+type Flow struct {
+	Name        string // of letters, digits, _ and -
+	Description string
+	Content     string // in YAML
 }
 
 const instructions = `Rath keeps what agents did as sessions that can be read, compared, replayed and branched,
@@ -91,8 +107,9 @@ func New(b Backend, o *Options) *mcp.Server {
 	if o == nil {
 		o = &Options{}
 	}
-	s := mcp.NewServer(&mcp.Implementation{Name: "rath", Title: "Rath", Version: o.Version}, &mcp.ServerOptions{
+	s := mcp.NewServer(&mcp.Implementation{Name: "rath", Title: "Rath", Version: cmp.Or(o.Version, "unknown")}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: o.Log, Capabilities: &mcp.ServerCapabilities{},
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }, // what was said is one user's
 	})
 	reading := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}
 	adding := &mcp.ToolAnnotations{DestructiveHint: new(bool), OpenWorldHint: new(bool)}
@@ -110,7 +127,10 @@ func New(b Backend, o *Options) *mcp.Server {
 	if o.Run {
 		addRun(s, b)
 	}
-	addResources(s, b)
+	for _, f := range o.Flows {
+		addFlow(s, b, f)
+	}
+	addResources(s, b, o.Flows)
 	return s
 }
 
@@ -143,16 +163,35 @@ func listOf[In any](name string, do func(context.Context, In) (json.RawMessage, 
 	}
 }
 
+const kept = " The run is kept: its session can be shown, continued and replayed."
+
 // addRun offers the agent itself.
 func addRun(s *mcp.Server, b Backend) {
+	addRunner(s, "run", "Give an agent a message and run it to its answer."+kept, func(in Running) string { return in.Prompt }, b.Run)
+}
+
+// addFlow offers a workflow.
+func addFlow(s *mcp.Server, b Backend, f Flow) {
+	description := "Give the workflow " + f.Name + " a message and run it to its answer."
+	if f.Description != "" {
+		description += " What it does: " + strings.TrimSuffix(f.Description, ".") + "."
+	}
+	addRunner(s, "run_"+f.Name, description+kept, func(in Flowing) string { return in.Prompt },
+		func(ctx context.Context, in Flowing, progress func(string)) (json.RawMessage, error) {
+			return b.RunFlow(ctx, f.Name, in, progress)
+		})
+}
+
+// addRunner offers something that answers a prompt.
+func addRunner[In any](s *mcp.Server, name, description string, prompt func(In) string, run func(context.Context, In, func(string)) (json.RawMessage, error)) {
 	mcp.AddTool(s, &mcp.Tool{
-		Name: "run", Description: "Give an agent a message and run it to its answer. The run is kept: its session can be shown, continued and replayed.",
+		Name: name, Description: description,
 		Annotations: &mcp.ToolAnnotations{},
-	}, func(ctx context.Context, req *mcp.CallToolRequest, in Running) (*mcp.CallToolResult, any, error) {
-		if strings.TrimSpace(in.Prompt) == "" {
+	}, func(ctx context.Context, req *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {
+		if strings.TrimSpace(prompt(in)) == "" {
 			return nil, nil, errors.New("the prompt is empty")
 		}
-		out, err := b.Run(ctx, in, progressOf(ctx, req))
+		out, err := run(ctx, in, progressOf(ctx, req))
 		if err != nil {
 			return nil, nil, err
 		}

@@ -45,6 +45,11 @@ func (fake) Run(_ context.Context, in Running, progress func(string)) (json.RawM
 	return json.RawMessage(`{"text":"the answer to ` + in.Prompt + `"}`), nil
 }
 
+func (fake) RunFlow(_ context.Context, name string, in Flowing, progress func(string)) (json.RawMessage, error) {
+	progress(name)
+	return json.RawMessage(`{"text":"` + name + ` on ` + in.Prompt + `"}`), nil
+}
+
 // connect makes a client of a server.
 func connect(t *testing.T, o *Options, c *mcp.ClientOptions) *mcp.ClientSession {
 	t.Helper()
@@ -160,8 +165,41 @@ func TestResources(t *testing.T) {
 		switch {
 		case (err != nil) != (want == ""):
 			t.Errorf("%s: %v", uri, err)
-		case err == nil && !strings.Contains(res.Contents[0].Text, want):
+		case err == nil && (!strings.Contains(res.Contents[0].Text, want) || res.CacheScope != "private"):
 			t.Errorf("%s: %s", uri, res.Contents[0].Text)
 		}
+	}
+}
+
+// A workflow is a tool of its own, and can be read.
+func TestFlows(t *testing.T) {
+	progress := make(chan string, 1)
+	c := connect(t, &Options{Flows: []Flow{{"review", "Write and review.", "agents: {a: {}}"}}}, &mcp.ClientOptions{
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) { progress <- r.Params.Message },
+	})
+	for tool, err := range c.Tools(t.Context(), nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tool.Name == "run" || tool.Name == "run_review" && !strings.Contains(tool.Description, "What it does: Write and review. The run") {
+			t.Error(tool.Name, tool.Description)
+		}
+	}
+	if got, failed := text(t, c, "run_review", map[string]any{"prompt": "this"}); got != "review on this" || failed {
+		t.Error(got)
+	}
+	if got := <-progress; got != "review" {
+		t.Error(got)
+	}
+	if got, failed := text(t, c, "run_review", map[string]any{"prompt": " "}); !failed {
+		t.Error(got)
+	}
+	listed, err := c.ListResources(t.Context(), nil)
+	if err != nil || len(listed.Resources) != 3 || listed.Resources[0].URI != "rath://flow/review" {
+		t.Errorf("%+v %v", listed, err)
+	}
+	res, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "rath://flow/review"})
+	if err != nil || res.Contents[0].Text != "agents: {a: {}}" {
+		t.Errorf("%+v %v", res, err)
 	}
 }

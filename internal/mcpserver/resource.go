@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -12,6 +13,7 @@ import (
 // What the URIs of resources begin with.
 const (
 	SessionURI = "rath://session/"
+	FlowURI    = "rath://flow/"
 	noteURI    = "memory://"
 )
 
@@ -21,8 +23,14 @@ const (
 	listedNotes    = 200
 )
 
-// addResources lets sessions and notes be read.
-func addResources(s *mcp.Server, b Backend) {
+// addResources lets sessions, notes and workflows be read.
+func addResources(s *mcp.Server, b Backend, flows []Flow) {
+	var fixed []*mcp.Resource
+	for _, f := range flows {
+		r := &mcp.Resource{URI: FlowURI + f.Name, Name: f.Name, Description: short(f.Description), MIMEType: "application/yaml"}
+		s.AddResource(r, readFlow(f))
+		fixed = append(fixed, r)
+	}
 	s.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name: "session", Description: "A session, by its id or a beginning of it", MIMEType: "application/json", URITemplate: SessionURI + "{id}",
 	}, readSession(b))
@@ -34,6 +42,7 @@ func addResources(s *mcp.Server, b Backend) {
 			res, err := next(ctx, method, req)
 			if list, ok := res.(*mcp.ListResourcesResult); ok && err == nil {
 				list.Resources, err = listResources(ctx, b)
+				list.Resources = slices.Concat(fixed, list.Resources)
 			}
 			return res, err
 		}
@@ -47,6 +56,12 @@ func readSession(b Backend) mcp.ResourceHandler {
 			return nil, err
 		}
 		return contents(req)(b.Session(ctx, Naming{id}))
+	}
+}
+
+func readFlow(f Flow) mcp.ResourceHandler {
+	return func(_ context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: "application/yaml", Text: f.Content}}}, nil
 	}
 }
 

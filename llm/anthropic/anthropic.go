@@ -7,6 +7,8 @@
 // System chunks are joined into the system prompt wherever they stand. Of Params, those
 // that Messages does not have are left out: n, seed, penalties, logprobs, logit_bias,
 // verbosity, store.
+//
+// Next: [github.com/openrath-go/rath/llm/scripted], for tests.
 package anthropic
 
 import (

@@ -23,3 +23,18 @@ func TestDriver(t *testing.T) {
 		return m
 	}, &llmtest.Options{NoUsage: true})
 }
+
+// A server that plays one reply, for a test of what asks models.
+func ExampleNewServer() {
+	_ = func(t *testing.T) {
+		server := llmtest.NewServer(t, scripted.Reply{Text: "Good morning."})
+		m, err := openai.Open("m", &openai.Options{BaseURL: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = llm.Collect(m.Stream(t.Context(), &llm.Request{}))
+		if asked := server.Requests(); err != nil || len(asked) != 1 || asked[0].Model != "m" {
+			t.Errorf("%v, %v", asked, err)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 // Package llmtest helps to test models: a [Server] that speaks both wire protocols over
 // real HTTP, with the quirks of real gateways, and the rules that drivers keep:
 // [TestModel] for every one, [TestHTTP] for those with a server, and [TestEmbedder].
+//
+// Next: [github.com/openrath-go/rath/store/storetest].
 package llmtest
 
 import (

@@ -18,6 +18,8 @@
 //	Calculate 2 + 3 * 4
 //
 // and, where a tool of the user's own is offered, requests that name what it does.
+//
+// Next: [github.com/openrath-go/rath/store/sqlite], a store in one file.
 package offline
 
 import (

@@ -8,6 +8,8 @@
 //
 // A reply is whole when its finish_reason has come, or [DONE] after some content. A
 // stream that ends otherwise is an error.
+//
+// Next: [github.com/openrath-go/rath/llm/anthropic].
 package openai
 
 import (

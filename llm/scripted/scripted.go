@@ -1,5 +1,7 @@
 // Package scripted is a model that gives replies written beforehand, in Go or in a JSON
 // file: for tests, demonstrations and replays of a situation.
+//
+// Next: [github.com/openrath-go/rath/llm/offline].
 package scripted
 
 import (

@@ -1,6 +1,8 @@
 // Package driver is what implementors of memory write. Users work with the portable
 // [github.com/openrath-go/rath/memory.Store]; the rules that a driver keeps are tests in
 // [github.com/openrath-go/rath/memory/memorytest].
+//
+// Next: [github.com/openrath-go/rath/memory/memorytest].
 package driver
 
 import (

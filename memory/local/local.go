@@ -3,6 +3,8 @@
 // All writes of a process pass through one goroutine that puts whatever has queued up
 // into one transaction, so callers share the wait for the disk. Reads have connections of
 // their own and do not wait for writes. Several processes may use one file.
+//
+// Next: [github.com/openrath-go/rath/memory/openviking], one on a server.
 package local
 
 import (

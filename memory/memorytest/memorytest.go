@@ -1,6 +1,8 @@
 // Package memorytest checks that a memory driver keeps the rules which the portable
 // [github.com/openrath-go/rath/memory.Store] and agents rely on. A driver's own tests call
 // [Suite.Run].
+//
+// Next: [github.com/openrath-go/rath/llm/llmtest].
 package memorytest
 
 import (

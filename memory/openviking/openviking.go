@@ -35,6 +35,8 @@
 // An address that is added is fetched by the server, from where it stands in its network:
 // see [Options.AllowPrivate]. A folder is uploaded without hidden files, links and folders
 // such as node_modules; what a .gitignore names is uploaded.
+//
+// Next: [github.com/openrath-go/rath/memory/resource], how documents get there.
 package openviking
 
 import (

@@ -4,6 +4,8 @@
 // What it reads is hostile until proven otherwise: sizes, times and depths are limited,
 // links are not followed, addresses that are not public are refused, and PDF files are read
 // in a machine of their own.
+//
+// Next: [github.com/openrath-go/rath/sandbox/driver], the first stop for those who write drivers.
 package resource
 
 import (

@@ -18,6 +18,8 @@
 // Close removes the container, its volume and the images that forks were made from. When
 // the program is killed, its containers end at once; what is left of them bears labels, by
 // which [Client] finds and removes it. Options.Persistent has both stay.
+//
+// Next: [github.com/openrath-go/rath/sandbox/opensandbox].
 package docker
 
 import (

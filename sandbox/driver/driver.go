@@ -3,6 +3,8 @@
 //
 // Drivers return plain errors, or those below wrapped; the portable type adds what was
 // attempted on what.
+//
+// Next: [github.com/openrath-go/rath/sandbox/sandboxtest], the rules that it has to keep.
 package driver
 
 import (

@@ -28,6 +28,8 @@
 //   - When the program itself is killed, the kernel kills the groups on Linux; elsewhere
 //     they live on.
 //   - On Windows, only the command's own process is killed.
+//
+// Next: [github.com/openrath-go/rath/sandbox/docker].
 package local
 
 import (

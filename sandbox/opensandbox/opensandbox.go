@@ -11,6 +11,8 @@
 //
 // A sandbox expires unless it is renewed, which an open one is. When the program dies, its
 // sandboxes go that way, or [Client] finds and ends them: see [Info.Orphaned].
+//
+// Next: [github.com/openrath-go/rath/sandbox/registry], which finds sandboxes again.
 package opensandbox
 
 import (

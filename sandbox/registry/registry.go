@@ -7,6 +7,8 @@
 // too, without a name, and members that are not known here stay in the files.
 //
 // The registry opens no sandbox and ends none: that is what drivers do.
+//
+// Next: [github.com/openrath-go/rath/tool/builtin], the tools that are there already.
 package registry
 
 import (

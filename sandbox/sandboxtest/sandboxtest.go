@@ -1,6 +1,8 @@
 // Package sandboxtest checks that a sandbox driver keeps the rules which tools and
 // agents rely on. A driver's own tests call [Run], or [Suite.Run] if its sandboxes can be
 // opened with a policy.
+//
+// Next: [github.com/openrath-go/rath/memory/driver].
 package sandboxtest
 
 import (

@@ -6,6 +6,8 @@
 // parents, usage in detail) goes into an extra member "rath", which is left out wherever
 // the plain members say it all. Lines are written as Python's json.dumps writes them,
 // non-ASCII as it is.
+//
+// Next: [github.com/openrath-go/rath/memory/local], a memory on this machine.
 package jsonl
 
 import (

@@ -1,5 +1,7 @@
 // Package storetest holds the rules that every [store.Store] keeps. A store is right if
 // Run passes, with the race detector on.
+//
+// Next: [github.com/openrath-go/rath/sandbox/opensandbox/contract], one of the servers to test against.
 package storetest
 
 import (

@@ -1,6 +1,8 @@
 // Package builtin has the tools that every agent can be given: files, commands and code
 // in the session's sandbox. Names, arguments and results are OpenRath's; members that
 // OpenRath does not have appear only where something was cut or asked for.
+//
+// Next: [github.com/openrath-go/rath/tool/mcptool], those of other programs.
 package builtin
 
 import (

@@ -145,9 +145,13 @@ func (c *Client) offerOf(t *mcp.Tool) (offer, error) {
 	return o, err
 }
 
-// classOf is what a server's hints mean for a call that left no result.
+// classOf is what a server's hints mean for a call that left no result. One that says of a
+// tool that it only reads and that it destroys does not know what it says.
 func classOf(h *mcp.ToolAnnotations) effect.Class {
+	destroys := h.DestructiveHint != nil && *h.DestructiveHint
 	switch {
+	case h.ReadOnlyHint && destroys:
+		return effect.Mutating
 	case h.ReadOnlyHint:
 		return effect.ReadOnly
 	case h.IdempotentHint:

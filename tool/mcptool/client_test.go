@@ -224,7 +224,11 @@ func TestConnectFails(t *testing.T) {
 	}
 	_, err := Connect(t.Context(), Server{Command: []string{"no-such-program"}}, nil)
 	var e *Error
-	if !errors.As(err, &e) || !strings.Contains(err.Error(), "not found") || !strings.Contains(e.Hint(), "install") {
+	if !errors.As(err, &e) || strings.Contains(err.Error(), "EOF") || !strings.Contains(err.Error(), "not found") || !strings.Contains(e.Hint(), "install") {
+		t.Error(err)
+	}
+	_, err = Connect(t.Context(), Server{URL: "http://127.0.0.1:1/mcp"}, nil)
+	if !errors.As(err, &e) || !strings.Contains(e.Hint(), "start the server") {
 		t.Error(err)
 	}
 	for _, s := range []Server{{}, {URL: "sk-0123456789"}, {URL: "http://h", Command: []string{"x"}}} {

@@ -87,7 +87,9 @@ func (c *Client) transport(ctx context.Context, k *conn) (mcp.Transport, error) 
 	case c.server.URL != "":
 		life, cut := context.WithCancel(context.Background())
 		k.cut = cut
-		return &mcp.StreamableClientTransport{Endpoint: c.server.URL, HTTPClient: c.httpClient(life), MaxEventSize: messageLimit, MaxRetries: resumptions}, nil
+		return &mcp.StreamableClientTransport{
+			Endpoint: c.server.URL, HTTPClient: c.httpClient(life), OAuthHandler: c.opts.OAuth, MaxEventSize: messageLimit, MaxRetries: resumptions,
+		}, nil
 	}
 	run := beside(&c.server)
 	if sb := c.opts.Sandbox; sb != nil {

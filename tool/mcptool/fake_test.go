@@ -40,6 +40,9 @@ func TestMain(m *testing.M) {
 // help is a server that speaks over the standard streams, in one of many ways.
 func help(how string) {
 	switch how {
+	case "conformance":
+		conform()
+		return
 	case "holder": // has a server itself
 		c, err := Connect(context.Background(), Server{Command: []string{os.Args[0]}, Env: map[string]string{helperEnv: "stubborn"}}, nil)
 		if err == nil {

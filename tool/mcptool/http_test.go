@@ -4,6 +4,7 @@ package mcptool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -214,7 +215,8 @@ func TestUnauthorized(t *testing.T) {
 		})
 	})
 	s.Bearer = "sk-0123456789"
-	if _, err := Connect(t.Context(), s, nil); err == nil || !strings.Contains(err.Error(), "Unauthorized") || strings.Contains(err.Error(), "sk-") {
+	var e *Error
+	if _, err := Connect(t.Context(), s, nil); !errors.As(err, &e) || !strings.Contains(e.Hint(), "token") || strings.Contains(err.Error(), "sk-") {
 		t.Error(err)
 	}
 }

@@ -5,6 +5,8 @@
 // What a server sends is not trusted: it is bounded, its names and descriptions are
 // cleaned, and a tool that cannot be used is left out and told of. What it says of its
 // tools' effects is believed unless [Server.IgnoreHints] is set.
+//
+// Next: [github.com/openrath-go/rath/tool/memorytool].
 package mcptool
 
 import (
@@ -15,8 +17,11 @@ import (
 	"log/slog"
 	"net/http"
 	"os/exec"
+	"strings"
+	"syscall"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/session"
@@ -45,8 +50,11 @@ type Options struct {
 	Resources, Prompts bool
 	// ConnectTimeout bounds making a connection, the server's start included. Zero: 30 s.
 	ConnectTimeout time.Duration
-	// HTTPClient makes the requests, with OAuth for example. nil: one of llm's.
+	// HTTPClient makes the requests. nil: one of llm's.
 	HTTPClient *http.Client
+	// OAuth gets the tokens of a server behind HTTP that wants some, and is asked for others
+	// when one is refused. nil: there is the server's Bearer and Header only.
+	OAuth auth.OAuthHandler
 	// Log gets what is worth knowing of the connection. nil: the default logger.
 	Log *slog.Logger
 }
@@ -88,6 +96,10 @@ func (e *Error) Hint() string {
 		return "install the program, or give its path"
 	case errors.Is(e.Err, context.DeadlineExceeded):
 		return "if it only starts slowly, such as a program that installs itself first, start it once by hand"
+	case errors.Is(e.Err, syscall.ECONNREFUSED):
+		return "start the server, and see that the URL is its endpoint, such as http://localhost:3000/mcp"
+	case strings.Contains(e.Err.Error(), http.StatusText(http.StatusUnauthorized)): // the library has no other sign of it
+		return "give the token that the server wants: rath config set mcp.servers.NAME.bearer_token TOKEN, and then --mcp NAME; in Go, Server.Bearer"
 	case errors.Is(e.Err, sandbox.ErrUnsupported):
 		return "run the server outside of the sandbox"
 	}

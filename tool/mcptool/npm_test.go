@@ -3,9 +3,7 @@
 package mcptool
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
+	"context"
 	"net"
 	"os"
 	"os/exec"
@@ -17,71 +15,18 @@ import (
 	"testing"
 	"time"
 
-	"context"
 	"github.com/openrath-go/rath/effect"
+	"github.com/openrath-go/rath/internal/mcpserver/npmtest"
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/sandbox/local"
 	"github.com/openrath-go/rath/session"
 )
 
-// installed is where the servers of others are, installed once for all runs of the tests.
-var installed = sync.OnceValues(func() (string, error) {
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return "", err
-		}
-	}
-	lock, err := os.ReadFile(filepath.Join("testdata", "npm", "package-lock.json"))
-	if err != nil {
-		return "", err
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	sum := sha256.Sum256(lock)
-	dir := filepath.Join(cache, "rath-test", "mcp-"+hex.EncodeToString(sum[:6]))
-	if _, err := os.Stat(dir); err == nil {
-		return dir, nil
-	}
-	return dir, install(dir)
-})
-
-func install(dir string) error {
-	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
-		return err
-	}
-	fresh, err := os.MkdirTemp(filepath.Dir(dir), "mcp-*")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(fresh)
-	if err := os.CopyFS(fresh, os.DirFS(filepath.Join("testdata", "npm"))); err != nil {
-		return err
-	}
-	cmd := exec.Command("npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	cmd.Dir = fresh
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm cannot install the servers: %w\n%s", err, out)
-	}
-	if err := os.Rename(fresh, dir); err != nil && !os.IsExist(err) { // another process was faster
-		return err
-	}
-	return os.Chmod(dir, 0o755)
-}
-
 // npm is a server of others, by its name and arguments.
 func npm(t *testing.T, name string, args ...string) Server {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("it installs packages")
-	}
-	dir, err := installed()
-	if err != nil {
-		t.Skip(err)
-	}
-	program := filepath.Join(dir, "node_modules/@modelcontextprotocol/server-"+name+"/dist/index.js")
+	program := filepath.Join(npmtest.Install(t, "servers"), "node_modules/@modelcontextprotocol/server-"+name+"/dist/index.js")
 	return Server{Name: name, Command: append([]string{"node", program}, args...)}
 }
 
@@ -256,8 +201,7 @@ func TestKillHTTP(t *testing.T) {
 // The servers run at every level of the sandbox, with its rights.
 func TestInSandbox(t *testing.T) {
 	t.Parallel()
-	files := npm(t, "filesystem", ".") // or skip
-	dir, _ := installed()
+	files, dir := npm(t, "filesystem", "."), npmtest.Install(t, "servers")
 	for _, level := range []string{sandbox.LevelHost, sandbox.LevelLandlock, sandbox.LevelBubblewrap} {
 		t.Run(level, func(t *testing.T) {
 			t.Parallel()

@@ -104,7 +104,7 @@ func beside(s *Server) program {
 		own(cmd)
 		leash, err := start(cmd)
 		if err != nil {
-			return err
+			return &startError{err}
 		}
 		defer leash.Close()
 		defer killGroup(cmd)
@@ -201,14 +201,23 @@ func (o *outbox) Close() error {
 	return o.pipe.Close()
 }
 
-// explain adds to an error how the process is.
+// startError is why a program was not started.
+type startError struct{ error }
+
+func (e *startError) Unwrap() error { return e.error }
+
+// explain adds to an error how the process is. Where it was not started, that is all there
+// is to say.
 func (p *process) explain(err error) error {
 	select {
 	case <-p.done:
 	default:
 		return fmt.Errorf("%w (its program still runs)", err)
 	}
-	if p.err == nil {
+	switch {
+	case errors.As(p.err, new(*startError)):
+		return p.err
+	case p.err == nil:
 		return fmt.Errorf("%w (its program has ended)", err)
 	}
 	return fmt.Errorf("%w (its program has ended: %w)", err, p.err)

@@ -1,6 +1,8 @@
 // Package memorytool gives agents the tools recall and remember, for those that decide
 // themselves when they need their memory. An agent that is told what it knows before each
 // run has [github.com/openrath-go/rath/flow.Agent.Memory] instead, or both.
+//
+// Next: [github.com/openrath-go/rath/tool/policy], which judges calls.
 package memorytool
 
 import (

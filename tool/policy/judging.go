@@ -94,15 +94,15 @@ func (j *judging) subjects(f facet) []subject {
 // values are the texts in an argument. A path that is left out means the workspace.
 func (j *judging) values(f facet) []string {
 	v, given := j.args[f.arg]
-	if f.kind == "path" && (!given || v == "") && j.takes(f.arg) {
+	if f.kind == "path" && (!given || v == "") && takes(j.tool, f.arg) {
 		return []string{"."}
 	}
 	return texts(v)
 }
 
-func (j *judging) takes(arg string) bool {
+func takes(t *tool.Tool, arg string) bool {
 	var schema struct{ Properties map[string]json.RawMessage }
-	return json.Unmarshal(j.tool.Schema, &schema) == nil && schema.Properties[arg] != nil
+	return json.Unmarshal(t.Schema, &schema) == nil && schema.Properties[arg] != nil
 }
 
 // texts are all strings in a value.

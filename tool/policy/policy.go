@@ -8,6 +8,8 @@
 // (python -c, awk), a Makefile, an alias of git or a program from the workspace does, nor
 // what another machine is told to do; and rm -r -f is not the text "rm -rf". What must not
 // be possible is what the sandbox does not let happen.
+//
+// Next: [github.com/openrath-go/rath/llm/openai], the first of the drivers of models.
 package policy
 
 import (

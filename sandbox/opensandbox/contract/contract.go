@@ -12,6 +12,8 @@
 // sessions, terminals, pools, signed endpoints, renewal by access, rules of network
 // policies, the credential vault, and kernels other than python's. Absolute symbolic links
 // are followed by commands, and by no route of the daemon's.
+//
+// Next: [github.com/openrath-go/rath/memory/openviking/contract], where the tour ends.
 package contract
 
 import (
