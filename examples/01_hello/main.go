@@ -1,9 +1,12 @@
-// The smallest program: an agent is called on a session and gives a session.
+// Hello: an agent is called on a session and gives the next session. That is the shape of
+// everything here. As nn.Linear maps a tensor to a tensor and is not an application, a
+// [flow.Agent] maps a [session.Session] to a session and keeps no conversation of its own.
 package main
 
 import (
 	"context"
 	"fmt"
+	"log"
 
 	"github.com/openrath-go/rath/examples/live"
 	"github.com/openrath-go/rath/flow"
@@ -11,16 +14,22 @@ import (
 	"github.com/openrath-go/rath/session"
 )
 
+// The model is scripted, so that no key is needed; with -live a real one answers. What it
+// says is shown piece by piece as it comes, by an observer in the context.
 func main() {
 	agent := &flow.Agent{
 		Prompt: "You greet people in one short sentence.",
 		Model:  live.Or(scripted.New(scripted.Reply{Text: "Hello, Ada!"})),
 	}
-	out, err := agent.Forward(context.Background(), session.FromUser("I am Ada."))
+	ctx := flow.Observe(context.Background(), func(e flow.Event) {
+		if d, ok := e.(flow.Delta); ok {
+			fmt.Print(d.Text)
+		}
+	})
+	out, err := agent.Forward(ctx, session.FromUser("I am Ada."))
 	if err != nil {
-		fmt.Println("error:", err)
-		return
+		log.Fatal(err)
 	}
-	fmt.Println(out.Text())
+	fmt.Println()
 	fmt.Println(out.Len(), "chunks, made by", out.Lineage().Op)
 }

@@ -9,12 +9,32 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/openrath-go/rath/llm/offline"
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/sandbox/local"
 )
 
-// What is shown depends on the machine: a level that is not there says why.
-func TestShow(t *testing.T) {
+func Example() {
+	work, remove, err := workspace()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer remove()
+	if err := places(context.Background(), offline.New(), work); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// local: I wrote 5 bytes to place.txt.
+	// local: local
+	// local: That did not work: resolve ../diary.txt: the path leaves the workspace (only paths inside the workspace can be reached)
+	// opensandbox: I wrote 11 bytes to place.txt.
+	// opensandbox: opensandbox
+	// opensandbox: That did not work: resolve ../diary.txt: the path leaves the workspace (only paths inside the workspace can be reached)
+}
+
+// What the levels stop depends on the machine: one that is not there says why.
+func TestLevels(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("there is no bash to connect with")
 	}
@@ -36,10 +56,16 @@ func TestShow(t *testing.T) {
 	want.WriteString(`no network, at level host
   refused: level "host" cannot enforce rules for files or networks: its commands are ordinary processes of this user
   hint: use level bubblewrap or landlock
-That did not work: resolve ../diary.txt: the path leaves the workspace (only paths inside the workspace can be reached) <nil>
 `)
 	var out bytes.Buffer
-	show(context.Background(), &out)
+	work, remove, err := workspace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer remove()
+	if err := levels(t.Context(), &out, work); err != nil {
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff(want.String(), out.String()); diff != "" {
 		t.Error(diff)
 	}

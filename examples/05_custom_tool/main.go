@@ -1,10 +1,12 @@
-// A tool is a Go function: its schema comes from the struct that it takes, and what a
-// model gets wrong goes back to the model.
+// Your own tools: a tool is a Go function with a name, as a Function is in PyTorch. What the
+// model is told of it, the schema, comes from the struct that it takes, so that the two cannot
+// differ.
 package main
 
 import (
 	"context"
 	"fmt"
+	"log"
 
 	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/examples/live"
@@ -14,6 +16,7 @@ import (
 	"github.com/openrath-go/rath/tool"
 )
 
+// The tags name the arguments and describe them. One with omitempty may be left out.
 type route struct {
 	From string `json:"from" jsonschema:"where the journey begins"`
 	To   string `json:"to" jsonschema:"where it ends"`
@@ -25,6 +28,8 @@ type journey struct {
 	Mode    string `json:"mode"`
 }
 
+// An error is no end: it goes back to the model, which may do better. So do arguments that do
+// not fit the schema, and the function is not called with them.
 func plan(_ context.Context, in route) (journey, error) {
 	switch in.Mode {
 	case "", "walk":
@@ -35,9 +40,11 @@ func plan(_ context.Context, in route) (journey, error) {
 	return journey{}, fmt.Errorf("there is no mode %q", in.Mode)
 }
 
+// A tool that changes nothing says so, and its calls may run in parallel. The results come in
+// the order of the calls all the same.
 func main() {
 	planner := tool.New("plan_route", "Plan a journey.", plan)
-	planner.Class = effect.ReadOnly // it changes nothing: calls may run in parallel
+	planner.Class = effect.ReadOnly
 
 	model := scripted.New(
 		scripted.Reply{Calls: []session.Call{
@@ -49,10 +56,13 @@ func main() {
 	)
 	agent := &flow.Agent{Model: live.Or(model), Tools: tool.Set{planner}}
 	out, err := agent.Forward(context.Background(), session.FromUser("How do I get from home to work?"))
+	if err != nil {
+		log.Fatal(err)
+	}
 	for _, c := range out.All() {
 		if c.Kind() == session.KindToolResult {
 			fmt.Println(c.Answer().Outcome, c.Text())
 		}
 	}
-	fmt.Println(out.Text(), err)
+	fmt.Println(out.Text())
 }

@@ -1,5 +1,6 @@
-// An agent has the tools of MCP servers: programs of others, in any language. Here the
-// server is this program itself, started once more.
+// MCP: an agent can have the tools of servers that speak the Model Context Protocol. These are
+// programs of others, in any language, and nothing has to be written for them here: what they
+// offer becomes ordinary tools, as a library of operators becomes part of a program.
 package main
 
 import (
@@ -17,6 +18,7 @@ import (
 	"github.com/openrath-go/rath/tool/mcptool"
 )
 
+// The server is this program itself, started once more, so that nothing has to be installed.
 var serves = flag.Bool("serve", false, "be the server")
 
 type city struct {
@@ -45,6 +47,9 @@ func serve() error {
 	return s.Run(context.Background(), &mcp.StdioTransport{})
 }
 
+// [mcptool.Connect] starts a server, or reaches one by URL, and keeps one connection for all
+// calls. What a server says of its tools' effects is made their class; what goes wrong in a call
+// goes back to the model.
 func main() {
 	model := live.Or(scripted.New( // which reads the flags
 		scripted.Reply{Calls: []session.Call{
@@ -76,10 +81,13 @@ func main() {
 	}
 	agent := &flow.Agent{Model: model, Tools: server.Tools()}
 	out, err := agent.Forward(ctx, session.FromUser("What is the weather tomorrow in Lisbon, and in Atlantis?"))
+	if err != nil {
+		log.Fatal(err)
+	}
 	for _, c := range out.All() {
 		if c.Kind() == session.KindToolResult {
 			fmt.Println(c.Answer().Outcome, c.Text())
 		}
 	}
-	fmt.Println(out.Text(), err)
+	fmt.Println(out.Text())
 }

@@ -21,5 +21,5 @@ func Example() {
 	// weather__forecast read_only Tell the weather of tomorrow.
 	// ok {"celsius":24,"sky":"clear"}
 	// failed there is no forecast for "Atlantis"
-	// Lisbon will be clear at 24 degrees. Nobody knows about Atlantis. <nil>
+	// Lisbon will be clear at 24 degrees. Nobody knows about Atlantis.
 }

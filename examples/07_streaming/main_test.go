@@ -4,5 +4,5 @@ func Example() {
 	main()
 	// Output:
 	// One moment. [shout {"text":"hi"}][HI] It is HI.
-	// 60 + 12 tokens <nil>
+	// 60 + 12 tokens in 2 calls of the model
 }

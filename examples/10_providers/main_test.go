@@ -3,6 +3,8 @@ package main
 func Example() {
 	main()
 	// Output:
-	// openai:gpt Bonjour. 11 <nil>
-	// anthropic:claude Bonjour. 11 <nil>
+	// openai:gpt says Bonjour. for 11 tokens
+	// anthropic:claude says Bonjour. for 11 tokens
+	// attempt 1 failed: server
+	// in the end: Bonjour.
 }

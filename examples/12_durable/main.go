@@ -1,7 +1,6 @@
-// A durable run: kill it, start it again, and it goes on where it was. What had
-// happened is not done twice.
-//
-//	go run ./examples/12_durable        # kill it with Ctrl-\ while it works, and repeat
+// Durable runs: kill the program, start it again, and it goes on where it was. Every effect is
+// kept as it happens, so that what had happened is not done twice. A checkpoint of a training
+// loop does as much for weights; here it is the loop that comes back, and user code is plain Go.
 package main
 
 import (
@@ -10,6 +9,10 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/openrath-go/rath/effect"
@@ -19,19 +22,24 @@ import (
 	"github.com/openrath-go/rath/llm/scripted"
 	"github.com/openrath-go/rath/run"
 	"github.com/openrath-go/rath/session"
-	"github.com/openrath-go/rath/store"
 	"github.com/openrath-go/rath/store/sqlite"
 	"github.com/openrath-go/rath/tool"
 )
 
+// To kill it yourself, have it take its time and keep its store:
+//
+//	go run ./examples/12_durable -store letters.db -step 1s        # press Ctrl-\, and repeat
 var (
-	file = flag.String("store", ".openrath/example12.db", "where the run is kept")
-	step = flag.Duration("step", time.Second, "how long a letter takes")
+	file  = flag.String("store", "", "keep the run in this file, and start or go on with one (default: show a crash)")
+	step  = flag.Duration("step", 0, "how long a letter takes")
+	crash = flag.Int("crash", 0, "die before this letter")
 )
 
-// letters is an agent that posts five letters, slowly. Posting is idempotent: the post
-// office knows a letter by its number.
-func letters() *flow.Agent {
+// letters is an agent that posts five letters. A letter cannot be taken back, so the call is on
+// disk before it begins, and its result before anything else is done. Where a crash comes in
+// between, nobody knows whether the letter went out, and the run waits until somebody says so;
+// a tool whose class is [effect.Idempotent] would be called again.
+func letters(model llm.Model) *flow.Agent {
 	post := tool.New("post", "Post a letter.", func(ctx context.Context, in struct {
 		Number int `json:"number"`
 	}) (string, error) {
@@ -43,47 +51,42 @@ func letters() *flow.Agent {
 			return "", ctx.Err()
 		}
 	})
-	post.Class = effect.Idempotent
-	model := scripted.Func(func(req *llm.Request) scripted.Reply {
-		posted := 0
-		for _, c := range req.Messages.All() {
-			if c.Kind() == session.KindToolResult {
-				posted++
-			}
-		}
-		if posted == 5 {
-			return scripted.Reply{Text: "All five letters are posted."}
-		}
-		return scripted.Reply{Calls: []session.Call{scripted.Call("post", fmt.Sprintf(`{"number":%d}`, posted+1))}}
-	})
-	return &flow.Agent{Name: "clerk", Model: live.Or(model), Tools: tool.Set{post}}
+	post.Class = effect.Mutating // as all are that do not say otherwise
+	return &flow.Agent{Name: "clerk", Model: model, Tools: tool.Set{post}}
 }
 
-func main() {
-	agent := letters()
-	ctx := context.Background()
-	st, err := sqlite.Open(ctx, *file, nil)
+// next plays a model that has the letters posted, one after the other.
+func next(req *llm.Request) scripted.Reply {
+	posted := 0
+	for _, c := range req.Messages.All() {
+		if c.Kind() == session.KindToolResult {
+			posted++
+		}
+	}
+	switch posted {
+	case *crash - 1:
+		os.Exit(1) // nothing is closed, nothing is said
+	case 5:
+		return scripted.Reply{Text: "All five letters are posted."}
+	}
+	return scripted.Reply{Calls: []session.Call{scripted.Call("post", fmt.Sprintf(`{"number":%d}`, posted+1))}}
+}
+
+// A run is a workflow that a [run.Runner] drives. Recover finds those whose process is gone.
+func post(ctx context.Context, model llm.Model, file string) (session.Session, error) {
+	st, err := sqlite.Open(ctx, file, nil)
 	if err != nil {
-		log.Fatal(err)
+		return session.Session{}, err
 	}
 	defer st.Close()
-	out, err := post(ctx, st, agent)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(out.Text())
-}
-
-// post resumes the run that was killed, or starts one.
-func post(ctx context.Context, st store.Store, agent flow.Workflow) (session.Session, error) {
-	runner := run.New(st, nil)
+	runner, agent := run.New(st, nil), letters(model)
 	runner.Register("letters", agent)
 	resumed, err := runner.Recover(ctx)
 	if err != nil && !errors.Is(err, run.ErrUnknownWorkflow) {
 		return session.Session{}, err
 	}
 	if len(resumed) > 0 {
-		fmt.Println("going on with run", resumed[0].ID())
+		fmt.Println("going on with the run")
 		return resumed[0].Wait()
 	}
 	h, err := runner.Start(ctx, "letters", agent, session.FromUser("Post five letters."))
@@ -91,4 +94,39 @@ func post(ctx context.Context, st store.Store, agent flow.Workflow) (session.Ses
 		return session.Session{}, err
 	}
 	return h.Wait()
+}
+
+// The crash is a real one: this program once more, which dies when two letters are out.
+func show(ctx context.Context, model llm.Model) (session.Session, error) {
+	dir, err := os.MkdirTemp("", "rath")
+	if err != nil {
+		return session.Session{}, err
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.Executable()
+	if err != nil {
+		return session.Session{}, err
+	}
+	file := filepath.Join(dir, "letters.db")
+	dies := exec.CommandContext(ctx, self, slices.Concat(os.Args[1:], []string{"-store", file, "-crash", "3"})...)
+	dies.Stdout, dies.Stderr = os.Stdout, os.Stderr
+	if err := dies.Run(); err != nil {
+		fmt.Println("the program is gone:", err)
+	}
+	return post(ctx, model, file)
+}
+
+func main() {
+	ctx, model := context.Background(), live.Or(scripted.Func(next))
+	var out session.Session
+	var err error
+	if *file == "" {
+		out, err = show(ctx, model)
+	} else {
+		out, err = post(ctx, model, *file)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(out.Text())
 }

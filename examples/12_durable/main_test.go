@@ -1,33 +1,30 @@
 package main
 
 import (
-	"context"
-	"path/filepath"
+	"os"
+	"slices"
 	"testing"
-	"time"
-
-	"github.com/openrath-go/rath/run"
-	"github.com/openrath-go/rath/session"
-	"github.com/openrath-go/rath/store/sqlite"
 )
 
-// The run is put down in the middle and found again.
-func TestGoesOn(t *testing.T) {
-	*step = 10 * time.Millisecond
-	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "x.db"), nil)
-	if err != nil {
-		t.Fatal(err)
+// TestMain is the program that dies, when the example starts this one once more.
+func TestMain(m *testing.M) {
+	if i := slices.Index(os.Args, "-store"); i > 0 {
+		os.Args = slices.Concat(os.Args[:1], os.Args[i:]) // without the flags of tests
+		main()
+		return
 	}
-	defer st.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	h, err := run.New(st, nil).Start(ctx, "letters", letters(), session.FromUser("Post five letters."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	time.AfterFunc(25*time.Millisecond, cancel)
-	_, _ = h.Wait()
-	out, err := post(t.Context(), st, letters())
-	if err != nil || out.Text() != "All five letters are posted." || out.Len() != 12 {
-		t.Errorf("%q, %d chunks, %v", out.Text(), out.Len(), err)
-	}
+	m.Run()
+}
+
+func Example() {
+	main()
+	// Output:
+	// posting letter 1
+	// posting letter 2
+	// the program is gone: exit status 1
+	// going on with the run
+	// posting letter 3
+	// posting letter 4
+	// posting letter 5
+	// All five letters are posted.
 }

@@ -1,11 +1,13 @@
-// Replay: a run again from its record, with the model and the tools unplugged. A program
-// that would do something else is told where. Rerun goes on live from any effect.
+// Replay: a run is done again from its record, with the model and the tools unplugged: what a
+// seed does for training, for work that the world takes part in. A program that would do
+// something else is told where it parts from the record.
 package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log"
 	"os"
 	"path/filepath"
@@ -29,29 +31,35 @@ func dice(prompt string, model llm.Model) *flow.Agent {
 	return &flow.Agent{Name: "dice", Prompt: prompt, Model: model, Tools: tool.Set{throw}}
 }
 
-func main() {
+// The store is a file; that of the command is .openrath/rath.db, and rath replay does this there.
+func show(ctx context.Context) error {
 	model := live.Or(scripted.Func(func(req *llm.Request) scripted.Reply {
 		if last := req.Messages.Last(); last.Kind() == session.KindToolResult {
 			return scripted.Reply{Text: "It is a " + last.Text() + "."}
 		}
 		return scripted.Reply{Calls: []session.Call{scripted.Call("throw", `{}`)}}
 	}))
-	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "rath")
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer os.RemoveAll(dir)
 	st, err := sqlite.Open(ctx, filepath.Join(dir, "rath.db"), nil)
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	defer st.Close()
-	if err := demo(ctx, run.New(st, nil), model); err != nil {
+	return demo(ctx, run.New(st, nil), model)
+}
+
+func main() {
+	if err := show(context.Background()); err != nil {
 		log.Fatal(err)
 	}
 }
 
+// The replay makes the same session, to the digest. Rerun would go on live from any effect, with
+// those before it taken over.
 func demo(ctx context.Context, runner *run.Runner, model llm.Model) error {
 	h, err := runner.Start(ctx, "dice", dice("Throw once.", model), session.FromUser("Throw!"))
 	if err != nil {
@@ -63,13 +71,13 @@ func demo(ctx context.Context, runner *run.Runner, model llm.Model) error {
 	}
 	fmt.Println("live:  ", out.Text())
 
-	again, err := runner.Replay(ctx, h.ID(), dice("Throw once.", nobody{}))
+	again, err := runner.Replay(ctx, h.ID(), dice("Throw once.", nobody(model.String())))
 	if err != nil {
 		return err
 	}
 	fmt.Println("replay:", again.Text(), again.Digest() == out.Digest())
 
-	_, err = runner.Replay(ctx, h.ID(), dice("Throw twice.", nobody{}))
+	_, err = runner.Replay(ctx, h.ID(), dice("Throw twice.", nobody(model.String())))
 	var d *run.Divergence
 	if errors.As(err, &d) {
 		fmt.Println("another prompt diverges at", d.Path, d.Field)
@@ -78,6 +86,10 @@ func demo(ctx context.Context, runner *run.Runner, model llm.Model) error {
 }
 
 // nobody is a model that must not be asked. It has the name of the one that was.
-type nobody struct{ llm.Model }
+type nobody string
 
-func (nobody) String() string { return "scripted:" }
+func (n nobody) String() string { return string(n) }
+
+func (nobody) Stream(context.Context, *llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{}, errors.New("nobody is to be asked")) }
+}
