@@ -304,7 +304,9 @@ func (o overrides) cast(a *app, s *spec) (cast, error) {
 			return nil, err
 		}
 		models, err := a.castOf(*s, "")
-		models[""] = chosen
+		if err == nil {
+			models[""] = chosen
+		}
 		return models, err
 	}
 	return a.castOf(*s, o.baseURL)

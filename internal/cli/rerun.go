@@ -13,15 +13,37 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// rerunFlags are what a rerun may have otherwise than the run that it takes over.
+type rerunFlags struct {
+	overrides
+	consent consent
+	permits permits
+	budget  budgetFlags
+	rules   rules
+	memory  string
+	servers []string
+	from    int64
+}
+
+func (f *rerunFlags) flags(cmd *cobra.Command) {
+	f.overrides.flags(cmd)
+	f.consent.flags(cmd)
+	f.permits.flags(cmd)
+	f.budget.flags(cmd)
+	f.rules.flags(cmd)
+	cmd.Flags().Lookup("isolation").DefValue = "" // it is the other run's
+	cmd.Flags().StringVar(&f.baseURL, "base-url", "", "address of the model's server")
+	cmd.Flags().StringVar(&f.memory, "memory", "", "another memory, as for rath run, or none")
+	cmd.Flags().StringArrayVar(&f.servers, "mcp", nil, "other MCP servers, as for rath run, or none")
+	cmd.Flags().Int64Var(&f.from, "from", 0, "the number of the first effect that is done anew")
+}
+
+func (f rerunFlags) check() error {
+	return cmp.Or(f.rules.check(), f.budget.check(), f.permits.check(false))
+}
+
 func (a *app) rerunCommand() *cobra.Command {
-	var o overrides
-	var who consent
-	var rules rules
-	var from int64
-	var memory string
-	var servers []string
-	var budget budgetFlags
-	var permits permits
+	var f rerunFlags
 	cmd := &cobra.Command{
 		Use:   "rerun ID",
 		Short: "Begin a new run that takes over a part of another one's record",
@@ -41,75 +63,52 @@ The ID is that of a run, or of a session that a run has made. ` + idHelp,
 		Args:    cobra.ExactArgs(1),
 	}
 	drive := a.withRecords(changing, func(ctx context.Context, r *records, args []string) error {
-		return a.rerun(ctx, r, args[0], from, o, who, rules, memory, servers, budget, permits)
+		return a.rerun(ctx, r, args[0], f)
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := cmp.Or(rules.check(), budget.check(), permits.check(false)); err != nil {
+		if err := f.check(); err != nil {
 			return usageOf(cmd, err)
 		}
 		return drive(cmd, args)
 	}
-	o.flags(cmd)
-	who.flags(cmd)
-	permits.flags(cmd)
-	budget.flags(cmd)
-	rules.flags(cmd)
-	cmd.Flags().Lookup("isolation").DefValue = "" // it is the other run's
-	cmd.Flags().StringVar(&o.baseURL, "base-url", "", "address of the model's server")
-	cmd.Flags().StringVar(&memory, "memory", "", "another memory, as for rath run, or none")
-	cmd.Flags().StringArrayVar(&servers, "mcp", nil, "other MCP servers, as for rath run, or none")
-	cmd.Flags().Int64Var(&from, "from", 0, "the number of the first effect that is done anew")
+	f.flags(cmd)
 	return cmd
 }
 
-func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o overrides, who consent, rules rules, memory string, servers []string, budget budgetFlags, permits permits) error {
+func (a *app) rerun(ctx context.Context, r *records, text string, f rerunFlags) error {
 	stored, err := r.run(ctx, text)
 	if err != nil {
 		return err
 	}
-	s, err := specOf(stored)
+	s, err := a.respec(stored, f)
 	if err != nil {
-		return err
-	}
-	s.Place = s.place()
-	if err := errors.Join(a.examineRules(s.Place), a.examineFlow(s), a.examinePolicy(s)); err != nil {
-		return err
-	}
-	if err := s.rebudget(budget, from); err != nil {
-		return err
-	}
-	s.Policy = permits.with(s.Policy).orNil()
-	if err := s.begin(rules); err != nil {
 		return err
 	}
 	effects, err := r.effects(ctx, stored.ID)
 	if err != nil {
 		return err
 	}
-	if from != 0 && !slices.ContainsFunc(effects, func(x *store.Effect) bool { return x.ID == from }) {
-		return usage(&hinted{fmt.Errorf("run %s has no effect %d", stored.ID, from), "rath runs show " + stored.ID.String() + " numbers them"})
+	if f.from != 0 && !slices.ContainsFunc(effects, func(x *store.Effect) bool { return x.ID == f.from }) {
+		return usage(&hinted{fmt.Errorf("run %s has no effect %d", stored.ID, f.from), "rath runs show " + stored.ID.String() + " numbers them"})
 	}
-	given := s.givenBefore(effects, from)
-	models, err := o.cast(a, &s)
+	given := s.givenBefore(effects, f.from)
+	models, err := f.cast(a, &s)
 	if err != nil {
 		return err
 	}
-	if err := o.apply(&s); err != nil {
-		return err
-	}
-	if err := errors.Join(s.rechoose(a, memory), s.rechooseMCP(a, servers)); err != nil {
+	if err := errors.Join(f.apply(&s), s.rechoose(a, f.memory), s.rechooseMCP(a, f.servers)); err != nil {
 		return err
 	}
 	model, err := s.openCast(models, given, nil)
 	if err != nil {
 		return err
 	}
-	d, err := a.newDrive(ctx, r, s, model, who.newRun)
+	d, err := a.newDrive(ctx, r, s, model, f.consent.newRun)
 	if err != nil {
 		return err
 	}
 	defer d.close()
-	d.alone = d.who.decider == nil && !who.askLater
+	d.alone = d.who.decider == nil && !f.consent.askLater
 	d.announce()
 	id, _ := session.NewID()
 	options, err := d.options(id)
@@ -117,6 +116,24 @@ func (a *app) rerun(ctx context.Context, r *records, text string, from int64, o 
 		return err
 	}
 	return d.run(ctx, id, func(ctx context.Context) (*run.Handle, error) {
-		return d.runner.Rerun(ctx, stored.ID, d.program, from, options...)
+		return d.runner.Rerun(ctx, stored.ID, d.program, f.from, options...)
 	})
+}
+
+// respec is the spec of a run with the rules, the budget and the policy of a rerun.
+func (a *app) respec(stored store.Run, f rerunFlags) (spec, error) {
+	s, err := specOf(stored)
+	if err != nil {
+		return s, err
+	}
+	s.Place = s.place()
+	if err := errors.Join(a.examineRules(s.Place), a.examineFlow(s), a.examinePolicy(s)); err != nil {
+		return s, err
+	}
+	if err := s.rebudget(f.budget, f.from); err != nil {
+		return s, err
+	}
+	s.Policy = f.permits.with(s.Policy).orNil()
+	err = s.begin(f.rules)
+	return s, err
 }
