@@ -73,7 +73,7 @@ func (c *Compressor) compress(ctx context.Context, s session.Session) (session.S
 	}
 	from := s.Transcript().First(out.at).Digest()
 	m.step.Op = session.OpCompress
-	m.note("compress.from", from.String())
+	m.note(compressFrom, from.String())
 	m.count("compress.removed", len(out.removed))
 	m.count("compress.kept", out.kept())
 	short := out.join(c.chunk(text, from))

@@ -193,6 +193,14 @@ func TestCompressedStaysReachable(t *testing.T) {
 	if extraOf(out, "compress.from") != want || part.URL != "transcript:"+want || memory.Marked(part) {
 		t.Errorf("%v, %q, want %s", out.Lineage().Extras, part.URL, want)
 	}
+	if removed, ok := flow.Removed(out); !ok || !removed.Equal(in.Transcript().First(3)) {
+		t.Errorf("%d chunks, %v", removed.Len(), ok)
+	}
+	for _, s := range []session.Session{{}, in, out.Detach(), out.Fork()} {
+		if _, ok := flow.Removed(s); ok {
+			t.Errorf("session %s is no compression with its parent", s.ID())
+		}
+	}
 }
 
 func TestCompressorIsReplayed(t *testing.T) {

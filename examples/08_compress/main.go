@@ -48,23 +48,6 @@ func shorten(ctx context.Context, model llm.Model, keep int) (session.Session, e
 	return short, nil
 }
 
-// The summary says what it stands for: its URL is the digest of the transcript up to there.
-// That is the beginning of the parent's, here in memory; a store has it under the digest, and
-// a dossier lists it.
-func removed(short session.Session) session.Transcript {
-	before := short.Parents()[0].Transcript()
-	for _, c := range short.All() {
-		for p := range c.Parts() {
-			for n := range before.Len() + 1 {
-				if p.URL == "transcript:"+before.First(n).Digest().String() {
-					return before.First(n)
-				}
-			}
-		}
-	}
-	return session.Transcript{}
-}
-
 // An agent compresses by itself when its session becomes too long, between two rounds of tool
 // calls if need be. This one reads a book whose pages are long.
 func reader(model, summaries llm.Model) *flow.Agent {
@@ -95,7 +78,9 @@ func says(text string) llm.Model {
 	return scripted.Func(func(*llm.Request) scripted.Reply { return scripted.Reply{Text: text} })
 }
 
-// What an agent did before it compressed is an ancestor of what it made, like everything.
+// The summary says what it stands for: its URL is the digest of the transcript up to where it
+// was cut, which [flow.Removed] finds in the parent, a store under the digest, and a dossier
+// lists. What an agent did before it compressed is an ancestor of what it made, like everything.
 func main() {
 	ctx := context.Background()
 	var short session.Session
@@ -105,7 +90,8 @@ func main() {
 			log.Fatal(err)
 		}
 	}
-	fmt.Println("taken out:", removed(short).Len(), "chunks, the last:", removed(short).Last().Text())
+	removed, _ := flow.Removed(short)
+	fmt.Println("taken out:", removed.Len(), "chunks, the last:", removed.Last().Text())
 
 	out, err := reader(live.Or(pages()), live.Or(says("They read a book: it is night."))).Forward(ctx, session.FromUser("How is the weather in the book?"))
 	if err != nil {
