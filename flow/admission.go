@@ -26,8 +26,11 @@ type admitting struct {
 
 // readmit adds calls that are on record.
 func (l *ledger) readmit(past effect.Past) error {
+	if past.Name != limitToolCalls || !past.Done {
+		return nil
+	}
 	var in admitting
-	if err := json.Unmarshal(past.Input, &in); err != nil || in.Budget != l.name || !past.Done {
+	if err := json.Unmarshal(past.Input, &in); err != nil || in.Budget != l.name {
 		return err
 	}
 	var a admission

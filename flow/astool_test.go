@@ -154,8 +154,8 @@ func TestAsToolErrors(t *testing.T) {
 	}
 	worker := &flow.Agent{Name: "half", Model: scripted.Func(again), Tools: tool.Set{upper()}}
 	boss.Tools = tool.Set{flow.AsTool(worker, nil)}
-	if _, err := boss.Forward(ctx, session.FromUser("x")); !errors.Is(err, flow.ErrBudgetExceeded) || flow.SpentOf(ctx).Usage.Calls != 2 {
-		t.Errorf("%v, %+v", err, flow.SpentOf(ctx))
+	if _, err := boss.Forward(ctx, session.FromUser("x")); !errors.Is(err, flow.ErrBudgetExceeded) || spent(t, ctx).Usage.Calls != 2 {
+		t.Errorf("%v, %+v", err, spent(t, ctx))
 	}
 }
 

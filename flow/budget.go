@@ -26,7 +26,7 @@ type Budget struct {
 	Tokens    int64        // of messages and replies
 	Cost      session.Cost // in money; every model needs a price then
 	Calls     int64        // of models
-	ToolCalls int64        // of tools
+	ToolCalls int64        // of tools, as a model asks for them, also in vain
 	// Time is since WithBudget; the time for which a run is put down counts too. It ends a
 	// model call under way, and lets a tool call come to its end.
 	Time time.Duration
@@ -34,7 +34,7 @@ type Budget struct {
 	Reply  int         // tokens set aside for a reply whose length nothing limits; 0: 4096
 	Prices *llm.Prices // of models; needed for Cost
 	// OnExceeded makes the budget soft: it is called once, when a limit is reached, and the
-	// work goes on. It must be safe to call from any goroutine.
+	// work goes on. A run that is resumed may be told again. It must be safe to call from any goroutine.
 	OnExceeded func(*BudgetError)
 }
 
@@ -131,14 +131,20 @@ func WithBudget(ctx context.Context, b Budget) (context.Context, error) {
 	return context.WithValue(ctx, ledgerKey{}, l), nil
 }
 
-// SpentOf returns what was spent of ctx's innermost budget; nothing without one.
-func SpentOf(ctx context.Context) Spent {
-	if l := ledgerOf(ctx); l != nil {
+// SpentOf returns what was spent of ctx's innermost budget; nothing without one. It is an
+// effect, so that what a program does about it is the same in a replay. The error is the
+// journal's.
+func SpentOf(ctx context.Context) (Spent, error) {
+	l := ledgerOf(ctx)
+	if l == nil {
+		return Spent{}, nil
+	}
+	call := effect.Call{Kind: kindBudget, Name: "spent", Class: effect.ReadOnly, Instant: true}
+	return effect.Do(ctx, call, func(context.Context) (Spent, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return l.spent
-	}
-	return Spent{}
+		return l.spent, nil
+	})
 }
 
 type ledgerKey struct{}
@@ -146,10 +152,4 @@ type ledgerKey struct{}
 func ledgerOf(ctx context.Context) *ledger {
 	l, _ := ctx.Value(ledgerKey{}).(*ledger)
 	return l
-}
-
-// charge says what was set aside for a call, and by which budgets.
-type charge struct {
-	Aside   Aside    `json:"aside"`
-	Budgets []string `json:"budgets"`
 }

@@ -47,6 +47,15 @@ func budgeted(t *testing.T, ctx context.Context, b flow.Budget) context.Context 
 	return ctx
 }
 
+func spent(t *testing.T, ctx context.Context) flow.Spent {
+	t.Helper()
+	s, err := flow.SpentOf(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 // branches is a workflow of agents that would never end.
 func branches(m llm.Model, n int, p llm.Params) flow.Workflow {
 	var all []flow.Workflow
@@ -66,8 +75,8 @@ func TestBudgetOfBranches(t *testing.T) {
 			t.Fatalf("%d: %v", limit, err)
 		}
 		got := m.served.Load()
-		if got != flow.SpentOf(ctx).Usage.Total() {
-			t.Errorf("%d: served %d, counted %d", limit, got, flow.SpentOf(ctx).Usage.Total())
+		if got != spent(t, ctx).Usage.Total() {
+			t.Errorf("%d: served %d, counted %d", limit, got, spent(t, ctx).Usage.Total())
 		}
 		if got > limit+400 || got < min(limit, limit-3*400) {
 			t.Errorf("of %d tokens %d were spent", limit, got)
@@ -101,10 +110,39 @@ func TestNestedBudgets(t *testing.T) {
 		if _, err := a.Forward(inner, session.FromUser("x")); !errors.Is(err, flow.ErrBudgetExceeded) {
 			t.Fatal(err)
 		}
-		if got := flow.SpentOf(outer).Usage.Calls; got != min(5, int64(want+1)*2) {
+		if got := spent(t, outer).Usage.Calls; got != min(5, int64(want+1)*2) {
 			t.Errorf("after %d: %d calls", want+1, got)
 		}
 	}
+}
+
+// Calls that wait for an inner budget hold up nobody in the outer one.
+func TestWaitingForAnInnerBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		outer := budgeted(t, t.Context(), flow.Budget{Tokens: 50_000})
+		inner := budgeted(t, outer, flow.Budget{Tokens: 5_000})
+		done := make(chan struct{})
+		slow := &flow.Agent{Model: scripted.Func(func(*llm.Request) scripted.Reply {
+			return scripted.Reply{Text: "done", Delay: time.Minute, Usage: &session.Usage{Input: 1, Output: 1}}
+		})}
+		go func() {
+			defer close(done)
+			var many []flow.Workflow
+			for range 20 {
+				many = append(many, slow)
+			}
+			if _, err := (&flow.Parallel{Branches: many}).Forward(inner, session.FromUser("x")); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		began := time.Now()
+		quick := &flow.Agent{Model: scripted.New(scripted.Reply{Text: "at once"})}
+		if _, err := quick.Forward(outer, session.FromUser("x")); err != nil || time.Since(began) != 0 {
+			t.Errorf("it waited for %v: %v", time.Since(began), err)
+		}
+		<-done
+	})
 }
 
 func TestSoftBudgetTellsOnce(t *testing.T) {
@@ -148,8 +186,8 @@ func TestBudgetOfMoneyNeedsPrices(t *testing.T) {
 	a.Params.MaxTokens = 1000
 	ctx := budgeted(t, t.Context(), b)
 	_, err = a.Forward(ctx, session.FromUser("x"))
-	if spent := flow.SpentOf(ctx).Usage.Cost; !errors.Is(err, flow.ErrBudgetExceeded) || !spent.Known() || spent.Nano < 5e6 || spent.Nano > 7e6 {
-		t.Errorf("%v after %s", err, spent)
+	if got := spent(t, ctx).Usage.Cost; !errors.Is(err, flow.ErrBudgetExceeded) || !got.Known() || got.Nano < 5e6 || got.Nano > 7e6 {
+		t.Errorf("%v after %s", err, got)
 	}
 }
 

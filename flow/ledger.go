@@ -92,12 +92,8 @@ func (l *ledger) estimate(model string, req *llm.Request) (a Aside, err error) {
 		if !l.limitsCost() {
 			continue
 		}
-		price, ok := l.budget.Prices.Price(model)
-		if !ok {
-			return a, &BudgetError{Limit: limitPrice, Of: model}
-		}
-		cost := price.Cost(u)
-		if !cost.Known() { // the table has no price for so long a call
+		cost := l.budget.Prices.Most(model, u)
+		if !cost.Known() { // also where the table has no price for so long a call
 			return a, &BudgetError{Limit: limitPrice, Of: model}
 		}
 		a.Nano = max(a.Nano, cost.Nano)
@@ -116,21 +112,21 @@ func (l *ledger) most(req *llm.Request) session.Usage {
 // around is what a provider puts around a message, in tokens.
 const around = 4
 
-// acquire sets aside what a call may take, in this budget and those around it. It waits for
-// calls under way where their end may leave enough. What is set aside is to be settled.
+// acquire sets aside what a call may take, in this budget and those around it: in this one
+// first, so that who waits for it holds up nobody else. It waits for calls under way where
+// their end may leave enough. What is set aside is to be settled or returned.
 func (l *ledger) acquire(ctx context.Context, a Aside) error {
-	if l == nil {
-		return nil
+	for at := l; at != nil; at = at.outer {
+		if err := at.await(ctx, a); err != nil {
+			l.release(a, at, func(*ledger) {})
+			return err
+		}
 	}
-	if err := l.outer.acquire(ctx, a); err != nil {
-		return err
-	}
-	err := l.await(ctx, a)
-	if err != nil {
-		l.outer.release(a, func(*ledger) {})
-	}
-	return err
+	return nil
 }
+
+// giveBack takes back what was set aside for a call that was not made.
+func (l *ledger) giveBack(a Aside) { l.release(a, nil, func(*ledger) {}) }
 
 func (l *ledger) await(ctx context.Context, a Aside) error {
 	for {
@@ -169,14 +165,14 @@ func (l *ledger) try(a Aside) (wait <-chan struct{}, soft *BudgetError, err erro
 
 // settle takes back what was set aside for a call, and adds what it has cost.
 func (l *ledger) settle(a Aside, model string, reply llm.Reply, failed bool) {
-	l.release(a, func(l *ledger) { l.bill(a, model, reply, failed) })
+	l.release(a, nil, func(l *ledger) { l.bill(a, model, reply, failed) })
 }
 
 // bill adds what a call has cost. Where its server did not say, or what it said has no price,
 // that is what was set aside; a call that failed before anything came of it is free.
 func (l *ledger) bill(a Aside, model string, reply llm.Reply, failed bool) {
 	u := reply.Usage
-	u.Cost = l.budget.Prices.Cost(model, u)
+	u.Cost = l.budget.Prices.CostOf(model, reply.Model, u)
 	l.spent.Usage = l.spent.Usage.Add(u)
 	if failed && isNothing(reply.Chunk) {
 		return
@@ -189,10 +185,10 @@ func (l *ledger) bill(a Aside, model string, reply llm.Reply, failed bool) {
 	}
 }
 
-// release takes back what was set aside for a call, and has each budget add what the call has
-// cost.
-func (l *ledger) release(a Aside, add func(*ledger)) {
-	for ; l != nil; l = l.outer {
+// release takes back what was set aside for a call, in the budgets within end, and has each
+// add what the call has cost.
+func (l *ledger) release(a Aside, end *ledger, add func(*ledger)) {
+	for ; l != end; l = l.outer {
 		l.mu.Lock()
 		l.aside, l.flying = Aside{l.aside.Tokens - a.Tokens, l.aside.Nano - a.Nano}, l.flying-1
 		add(l)

@@ -3,6 +3,7 @@ package flow_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -35,8 +36,45 @@ func TestBudgetWithoutReports(t *testing.T) {
 	}
 	down := &flow.Agent{Model: scripted.New(scripted.Reply{Error: &llm.Error{Kind: llm.ErrConnection, Message: "refused"}})}
 	ctx = budgeted(t, t.Context(), flow.Budget{Tokens: 150})
-	if _, err := down.Forward(ctx, session.FromUser("x")); err == nil || flow.SpentOf(ctx).Lost.Tokens != 0 {
-		t.Errorf("%v, %v", err, flow.SpentOf(ctx))
+	if _, err := down.Forward(ctx, session.FromUser("x")); err == nil || spent(t, ctx).Lost.Tokens != 0 {
+		t.Errorf("%v, %v", err, spent(t, ctx))
+	}
+}
+
+// What no server can have counted is no way around a budget either.
+func TestBudgetWithOddReports(t *testing.T) {
+	prices, err := llm.ParsePrices([]byte(`{"models":{"scripted:":{"input":10,"output":30}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range []session.Usage{
+		{Input: -5000, Output: -5000}, {Input: 1 << 62, Output: 1 << 62}, {Input: 10, Output: 10, Cost: session.Cost{Nano: -1e9}}, {Input: 10, Output: 10, Cost: session.Cost{Nano: 1 << 62}},
+	} {
+		n := 0
+		a := &flow.Agent{Params: llm.Params{MaxTokens: 100}, Tools: tool.Set{upper()}, MaxSteps: 50, Model: scripted.Func(func(*llm.Request) scripted.Reply {
+			n++
+			return round(fmt.Sprint(n), &u)
+		})}
+		ctx := budgeted(t, t.Context(), flow.Budget{Cost: session.Cost{Nano: 20_000_000}, Prices: prices})
+		out, err := a.Forward(ctx, session.FromUser("x"))
+		if got := out.Usage(); !errors.Is(err, flow.ErrBudgetExceeded) || got.Total() < 0 || got.Cost.Nano < 0 {
+			t.Errorf("%+v: %v, %+v", u, err, got)
+		}
+	}
+}
+
+// A budget of money knows what a fallback costs at most, and what it has cost.
+func TestBudgetOfFallback(t *testing.T) {
+	prices, err := llm.ParsePrices([]byte(`{"models":{"scripted:":{"input":10,"output":30}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	down := scripted.New(scripted.Reply{Error: &llm.Error{Kind: llm.ErrConnection, Message: "refused"}})
+	up := scripted.New(scripted.Reply{Text: "here", Usage: &session.Usage{Input: 100, Output: 10, Cost: session.Cost{Unpriced: 1}}})
+	a := &flow.Agent{Model: &llm.Fallback{Models: []llm.Model{down, up}}}
+	ctx := budgeted(t, t.Context(), flow.Budget{Cost: session.Cost{Nano: 1e9}, Prices: prices})
+	if _, err := a.Forward(ctx, session.FromUser("x")); err != nil || spent(t, ctx).Usage.Cost != (session.Cost{Nano: 1_300_000}) {
+		t.Errorf("%v, %+v", err, spent(t, ctx))
 	}
 }
 
@@ -52,7 +90,7 @@ func TestBudgetPricesReplies(t *testing.T) {
 	if _, err := a.Forward(ctx, session.FromUser("x")); !errors.Is(err, flow.ErrBudgetExceeded) {
 		t.Fatal(err)
 	}
-	if got := flow.SpentOf(ctx).Usage; got.Calls != 2 || got.Cost != (session.Cost{Nano: 2_600_000}) {
+	if got := spent(t, ctx).Usage; got.Calls != 2 || got.Cost != (session.Cost{Nano: 2_600_000}) {
 		t.Errorf("%+v", got)
 	}
 	long := &flow.Agent{Model: scripted.New(scripted.Reply{Text: "x"})}

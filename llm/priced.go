@@ -19,14 +19,11 @@ func (p *Priced) String() string { return p.Model.String() }
 func (p *Priced) Stream(ctx context.Context, req *Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		name, answered := p.String(), ""
-		if _, ok := p.Prices.Price(name); !ok {
-			name = ""
-		}
 		for d, err := range p.Model.Stream(ctx, req) {
 			answered = either(answered, d.Model)
 			if d.Usage != nil {
 				u := *d.Usage
-				u.Cost = p.Prices.Cost(either(name, answered), u)
+				u.Cost = p.Prices.CostOf(name, answered, u)
 				d.Usage = &u
 			}
 			if !yield(d, err) {

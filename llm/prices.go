@@ -175,6 +175,29 @@ func (p *Prices) Cost(model string, u session.Usage) session.Cost {
 	return price.Cost(u)
 }
 
+// CostOf is Cost where the model that answered, as a reply names it, may not be the one that
+// was asked: it counts where url has no price, as that of a [Fallback].
+func (p *Prices) CostOf(url, answered string, u session.Usage) session.Cost {
+	if _, ok := p.Price(url); !ok {
+		url = either(answered, url)
+	}
+	return p.Cost(url, u)
+}
+
+// Most returns what usage costs at the dearest of the models that a URL names; a [Fallback]'s
+// names several. It is unknown if the price of one is.
+func (p *Prices) Most(url string, u session.Usage) (most session.Cost) {
+	for name := range strings.SplitSeq(strings.TrimPrefix(url, fallbackScheme), ",") {
+		price, ok := p.Price(name)
+		cost := price.Cost(u)
+		if !ok || !cost.Known() {
+			return session.Cost{Unpriced: 1}
+		}
+		most.Nano = max(most.Nano, cost.Nano)
+	}
+	return most
+}
+
 // With returns a table with the entries of another one over those of this one.
 func (p *Prices) With(other *Prices) *Prices {
 	all := maps.Clone(p.models)

@@ -68,7 +68,7 @@ func (c *collector) add(d Delta) {
 		c.addCall(*d.Call)
 	}
 	if d.Usage != nil {
-		c.usage = d.Usage
+		c.usage = plausible(*d.Usage)
 	}
 	if d.Attempt != nil {
 		c.attempts = append(c.attempts, *d.Attempt)

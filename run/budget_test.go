@@ -190,3 +190,90 @@ func TestBudgetThatEstimatesOtherwise(t *testing.T) {
 		t.Errorf("the replay: %v", err)
 	}
 }
+
+// Calls that wait for a budget have cost nothing: a run that was put down while many wait
+// goes on with all but what was under way.
+func TestWaitingForBudgetCostsNothing(t *testing.T) {
+	st := open(t)
+	asked := make(chan struct{}, 100)
+	build := func(delay time.Duration) flow.Workflow {
+		var branches []flow.Workflow
+		for i := range 16 {
+			branches = append(branches, &flow.Agent{Name: fmt.Sprint("a", i), Model: scripted.Func(func(*llm.Request) scripted.Reply {
+				asked <- struct{}{}
+				return scripted.Reply{Text: "done", Delay: delay, Usage: &session.Usage{Input: 10, Output: 5}}
+			})})
+		}
+		return flow.Func(func(ctx context.Context, s session.Session) (session.Session, error) {
+			ctx, err := flow.WithBudget(ctx, flow.Budget{Tokens: 20_000}) // for four at a time
+			if err != nil {
+				return s, err
+			}
+			return (&flow.Parallel{Branches: branches}).Forward(ctx, s)
+		})
+	}
+	r := run.New(st, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	h, err := r.Start(ctx, "spend", build(time.Hour), session.FromUser("x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		<-asked
+	}
+	cancel()
+	if _, err := h.Wait(); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	r.Register("spend", build(0))
+	again, err := r.Resume(t.Context(), h.ID())
+	if out := finish(t, again, err); out.Total().Calls != 16 {
+		t.Errorf("%+v", out.Total())
+	}
+}
+
+// A rerun begins with what was spent by all that it takes over, within tools too.
+func TestRerunWithinBudget(t *testing.T) {
+	st := open(t)
+	usage := func(tokens int64) *session.Usage { return &session.Usage{Input: tokens} }
+	var spent flow.Spent
+	build := func() flow.Workflow {
+		inner := &flow.Agent{Name: "inner", Model: scripted.New(scripted.Reply{Text: "done", Usage: usage(1000)})}
+		outer := &flow.Agent{Name: "outer", Tools: tool.Set{flow.AsTool(inner, nil)}, Model: scripted.Func(func(req *llm.Request) scripted.Reply {
+			if req.Messages.Len() > 1 {
+				return scripted.Reply{Text: "done", Usage: usage(10)}
+			}
+			return scripted.Reply{Calls: []session.Call{{ID: "call_0", Name: "inner", Arguments: `{"task":"do it"}`}}, Usage: usage(10)}
+		})}
+		return flow.Func(func(ctx context.Context, s session.Session) (session.Session, error) {
+			ctx, err := flow.WithBudget(ctx, flow.Budget{Tokens: 100_000})
+			if err != nil {
+				return s, err
+			}
+			if s, err = outer.Forward(ctx, s); err != nil {
+				return s, err
+			}
+			spent, err = flow.SpentOf(ctx)
+			return s, err
+		})
+	}
+	r := run.New(st, nil)
+	h, err := r.Start(t.Context(), "spend", build(), session.FromUser("x"))
+	finish(t, h, err)
+	want := spent.Usage
+	effects, err := store.Effects(st.Events(t.Context(), h.ID(), 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := int64(0)
+	for _, x := range effects {
+		if x.Kind == "model" {
+			last = x.ID
+		}
+	}
+	h, err = r.Rerun(t.Context(), h.ID(), build(), last)
+	finish(t, h, err)
+	if spent.Usage != want || want.Input != 1020 {
+		t.Errorf("%+v, before %+v", spent.Usage, want)
+	}
+}

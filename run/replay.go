@@ -120,16 +120,18 @@ func (r *Runner) Rerun(ctx context.Context, id session.ID, w flow.Workflow, from
 }
 
 // before are the effects to be taken over by a rerun from an effect's number on: those
-// that had ended. What happened within them comes along with them.
+// that had ended, in the order of the events that they become behind the run's creation.
+// What happened within one that is taken over is not asked for again, but was spent.
 func (r *record) before(from int64) (seeds []store.Noted) {
+	numbers := map[int64]int64{} // of those taken over: what they were, and become
 	for _, x := range r.list {
-		if r.used[x] || !x.Done || x.Last >= from || x.Kind == kindSession {
+		if !x.Done || x.Last >= from || x.Kind == kindSession {
 			continue
 		}
-		r.use(x)
 		in := x.Intent
-		in.Within = 0
+		in.Within, in.Attempt = numbers[x.Within], x.Attempts-1
 		seeds = append(seeds, store.Noted{Intent: in, Value: x.Result.Value, Error: x.Result.Error, Settled: x.BySomebody()})
+		numbers[x.ID] = int64(1 + len(seeds))
 	}
 	return seeds
 }

@@ -100,7 +100,7 @@ func (f *fold) noted(e Event) error {
 		return fmt.Errorf("event %d: read %s: %w", e.Seq, e.Kind, err)
 	}
 	x := f.began(e, n.Intent)
-	x.Attempts, x.Done, x.Ended, x.Last = 1, true, e.Time, e.Seq
+	x.Attempts, x.Done, x.Ended, x.Last = n.Attempt+1, true, e.Time, e.Seq
 	x.Result = Result{Effect: x.ID, Value: n.Value, Error: n.Error}
 	if n.Settled {
 		x.Settled = &Settled{Effect: x.ID, Verdict: VerdictResult, Value: n.Value}

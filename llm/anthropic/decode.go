@@ -215,12 +215,12 @@ func (u *usage) update(v *usage) {
 }
 
 // session counts cached tokens into the input, which Anthropic does not. nil: the server
-// reported nothing.
+// has counted nothing, and there is no call without a token.
 func (u usage) session() *session.Usage {
-	if u.InputTokens == nil && u.OutputTokens == nil {
+	read, write := value(u.CacheReadInputTokens), value(u.CacheCreationInputTokens)
+	if value(u.InputTokens) == 0 && value(u.OutputTokens) == 0 && read == 0 && write == 0 {
 		return nil
 	}
-	read, write := value(u.CacheReadInputTokens), value(u.CacheCreationInputTokens)
 	return &session.Usage{
 		Input: value(u.InputTokens) + read + write, Output: value(u.OutputTokens),
 		CacheRead: read, CacheWrite: write, Cost: session.Cost{Unpriced: 1},

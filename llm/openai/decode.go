@@ -242,7 +242,11 @@ func stopOf(reason string) llm.Stop {
 	return llm.Stop(reason)
 }
 
+// session is nil where the server has counted nothing: there is no call without a token.
 func (u *usage) session() *session.Usage {
+	if u.PromptTokens == 0 && u.CompletionTokens == 0 {
+		return nil
+	}
 	out := &session.Usage{
 		Input: u.PromptTokens, Output: u.CompletionTokens,
 		CacheRead:  max(u.PromptTokensDetails.CachedTokens, u.PromptCacheHitTokens),
@@ -250,7 +254,7 @@ func (u *usage) session() *session.Usage {
 		Reasoning:  u.CompletionTokensDetails.ReasoningTokens,
 		Cost:       session.Cost{Unpriced: 1},
 	}
-	if u.Cost != nil {
+	if u.Cost != nil && *u.Cost >= 0 && *u.Cost < 1e9 { // beyond that it fits no integer
 		out.Cost = session.Cost{Nano: int64(*u.Cost * 1e9)}
 	}
 	return out
