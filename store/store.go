@@ -39,6 +39,8 @@ type Sessions interface {
 	PutSessions(ctx context.Context, sessions ...session.Session) error
 	// Session reads one session. Its parents are known by id. ErrNotFound.
 	Session(ctx context.Context, id session.ID) (session.Session, error)
+	// Transcript reads what a session says, or begins with, by its digest. ErrNotFound.
+	Transcript(ctx context.Context, d session.Digest) (session.Transcript, error)
 	// Heads yields sessions without their content.
 	Heads(ctx context.Context, f SessionFilter) iter.Seq2[session.Head, error]
 }

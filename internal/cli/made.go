@@ -52,7 +52,7 @@ func (m madeRow) line() (word, text string) {
 		text += "; rath show " + m.From.String() + " has them"
 	}
 	if m.Digest != "" {
-		text += ", up to transcript:" + m.Digest
+		text += ", as transcript:" + m.Digest
 	}
 	return "compress", text
 }

@@ -107,12 +107,18 @@ func (r *records) summarise(ctx context.Context, l listed) (summary, error) {
 
 func (a *app) showCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "show ID",
-		Short:   "Show a session: its chunks, where it came from, what it cost",
-		Long:    "Show a session, or of ID@N its first N chunks.\n\n" + idHelp,
+		Use:   "show ID",
+		Short: "Show a session: its chunks, where it came from, what it cost",
+		Long: `Show a session, or of ID@N its first N chunks. transcript:DIGEST is what a session says, or
+begins with, by its digest: what a compression took out, for instance.
+
+` + idHelp,
 		Example: "  rath show @\n  rath show 0198c0de@3",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.withRecords(reading, func(ctx context.Context, r *records, args []string) error {
+			if digest, ok := strings.CutPrefix(args[0], "transcript:"); ok {
+				return a.showTranscript(ctx, r, digest)
+			}
 			s, err := r.session(ctx, args[0])
 			if err != nil {
 				return err
@@ -201,10 +207,7 @@ func printSession(w io.Writer, s found, total session.Usage, snapshot sandbox.Sn
 	}
 	line("digest  %s", s.Digest())
 	for i, c := range s.Transcript().First(s.n).All() {
-		line("\n[%d] %s", i, chunkTitle(c))
-		for _, text := range chunkLines(c) {
-			line("    %s", text)
-		}
+		printChunk(line, i, c)
 		for _, f := range files {
 			if f.Chunk == i {
 				printFiles(line, f)
@@ -214,6 +217,43 @@ func printSession(w io.Writer, s found, total session.Usage, snapshot sandbox.Sn
 	if s.n < s.Len() {
 		line("\n(%s more)", plural(s.Len()-s.n, "chunk"))
 	}
+}
+
+func printChunk(line func(format string, args ...any), i int, c session.Chunk) {
+	line("\n[%d] %s", i, chunkTitle(c))
+	for _, text := range chunkLines(c) {
+		line("    %s", text)
+	}
+}
+
+// showTranscript shows what is known by its digest.
+func (a *app) showTranscript(ctx context.Context, r *records, text string) error {
+	var digest session.Digest
+	if err := digest.UnmarshalText([]byte(text)); err != nil {
+		return usage(err)
+	}
+	t, err := r.Transcript(ctx, digest)
+	if err != nil {
+		return err
+	}
+	if a.asJSON {
+		out := transcriptJSON{Digest: digest, Chunks: []session.Chunk{}}
+		for _, c := range t.All() {
+			out.Chunks = append(out.Chunks, c)
+		}
+		return a.writeJSON(out)
+	}
+	line := func(format string, args ...any) { fmt.Fprintln(a.out, prose(fmt.Sprintf(format, args...))) }
+	line("digest  %s", digest)
+	for i, c := range t.All() {
+		printChunk(line, i, c)
+	}
+	return nil
+}
+
+type transcriptJSON struct {
+	Digest session.Digest  `json:"digest"`
+	Chunks []session.Chunk `json:"chunks"`
 }
 
 // placed says where a session is placed, and at which level of isolation if that is known.

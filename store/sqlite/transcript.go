@@ -89,35 +89,66 @@ func (w *writer) longest(t session.Transcript) (entry int64, n int, err error) {
 	return entry, n, err
 }
 
-// path gives a row for the session itself, then its chunks, the last one first: the queue
+// path gives a row for where it begins, then the chunks, the last one first: the queue
 // of a recursive query is first in, first out. The limit ends it where a damaged file has
 // a circle.
 const path = `WITH RECURSIVE path (prev, chunk) AS (
-	SELECT tip, NULL FROM sessions WHERE id = ?
+	SELECT %s, NULL FROM %s = ?
 	UNION ALL SELECT e.prev, e.chunk FROM path CROSS JOIN entries e ON e.id = path.prev
 ) SELECT o.size, o.body FROM path LEFT JOIN objects o ON o.id = path.chunk LIMIT ?`
 
+var (
+	pathOfSession = fmt.Sprintf(path, "tip", "sessions WHERE id")
+	pathOfDigest  = fmt.Sprintf(path, "id", "entries WHERE digest")
+)
+
 // transcript reads a session's transcript and holds it against its digest.
-func (d *database) transcript(ctx context.Context, h session.Head) (t session.Transcript, err error) {
+func (d *database) transcript(ctx context.Context, h session.Head) (session.Transcript, error) {
+	t, digest, err := d.walk(ctx, pathOfSession, h.ID[:], h.Len)
+	if err == nil && (t.Len() != h.Len || digest != h.Digest) {
+		err = errContent
+	}
+	return t, err
+}
+
+// longestTranscript is how many chunks a transcript may have that only its digest is known of.
+const longestTranscript = 1 << 24
+
+// Transcript implements [store.Sessions].
+func (d *database) Transcript(ctx context.Context, digest session.Digest) (session.Transcript, error) {
+	if digest == (session.Digest{}) {
+		return session.Transcript{}, nil // the empty one
+	}
+	t, got, err := d.walk(ctx, pathOfDigest, digest[:cut], longestTranscript)
+	if err == nil && got != digest {
+		err = errContent
+	}
+	if err != nil {
+		return session.Transcript{}, d.failed("read transcript", digest, err)
+	}
+	return t, nil
+}
+
+// walk reads the chunks of a path, and their digest.
+func (d *database) walk(ctx context.Context, path string, from []byte, most int) (t session.Transcript, digest session.Digest, err error) {
 	var stored []body
 	err = d.each(ctx, func(rows *sql.Rows) error {
 		b, err := scanBody(rows)
 		stored = append(stored, b)
 		return err
-	}, path, h.ID[:], h.Len+2)
+	}, path, from, most+2)
 	if err != nil {
-		return t, err
+		return t, digest, err
 	}
 	if len(stored) == 0 {
-		return t, store.ErrNotFound // it was removed since its head was read
+		return t, digest, store.ErrNotFound // or it was removed since its head was read
 	}
 	stored = stored[1:]
 	slices.Reverse(stored)
 	chunks, err := decode(stored)
 	if err != nil {
-		return t, err
+		return t, digest, err
 	}
-	var digest session.Digest
 	sum := sha256.New()
 	for _, b := range stored {
 		sum.Reset()
@@ -125,10 +156,7 @@ func (d *database) transcript(ctx context.Context, h session.Head) (t session.Tr
 		sum.Write(b.data)
 		sum.Sum(digest[:0])
 	}
-	if len(chunks) != h.Len || digest != h.Digest {
-		return t, errContent
-	}
-	return t.Append(chunks...), nil
+	return t.Append(chunks...), digest, nil
 }
 
 // decode inflates bodies, in place, and reads the chunks in them, on all processors if

@@ -18,6 +18,7 @@ var sessionRules = []rule{
 	{"ancestors of a kept session are kept later", ancestorsLater},
 	{"sessions are kept all or none", sessionsAllOrNone},
 	{"unknown sessions are not found", sessionNotFound},
+	{"transcripts are found by their digests, and so is each beginning of one", transcriptsByDigest},
 	{"the empty session is nothing to keep", emptySession},
 	{"chunks are objects", chunksAreObjects},
 	{"heads are those of the sessions", headsAreTheSessions},
@@ -155,6 +156,20 @@ func sessionNotFound(t *test) {
 	for h, err := range t.Heads(t.Context(), store.SessionFilter{}) {
 		t.Errorf("an empty store yields %v, %v", h, err)
 	}
+}
+
+func transcriptsByDigest(t *test) {
+	s := rich()
+	t.put(s)
+	for n := range s.Len() + 1 {
+		want := s.Transcript().First(n)
+		got, err := t.Transcript(t.Context(), want.Digest())
+		if err != nil || got.Len() != n || got.Digest() != want.Digest() {
+			t.Errorf("the first %d chunks: %d, %v", n, got.Len(), err)
+		}
+	}
+	_, err := t.Transcript(t.Context(), session.Digest{1})
+	t.fails(err, store.ErrNotFound, "an unknown transcript")
 }
 
 func emptySession(t *test) {
