@@ -43,7 +43,7 @@ func rungs(t *testing.T) (names []string) {
 			names = append(names, e.Name())
 		}
 	}
-	if len(names) < 15 {
+	if len(names) < 16 {
 		t.Fatalf("only %q were found", names)
 	}
 	return names
@@ -68,8 +68,8 @@ func TestLadder(t *testing.T) {
 			t.Parallel()
 			args := command(t, bin, self, name)
 			t.Run("without a key", func(t *testing.T) { withoutKey(t, args) })
-			t.Run("openai", func(t *testing.T) { live(t, args, "OPENAI", "gpt-test") })
-			t.Run("anthropic", func(t *testing.T) { live(t, args, "ANTHROPIC", "claude-test") })
+			t.Run("openai", func(t *testing.T) { live(t, name, args, "OPENAI", "gpt-test") })
+			t.Run("anthropic", func(t *testing.T) { live(t, name, args, "ANTHROPIC", "claude-test") })
 		})
 	}
 }
@@ -122,9 +122,28 @@ func withoutKey(t *testing.T, args []string) {
 	}
 }
 
+// shows is what a rung says when a real model calls its tools.
+var shows = map[string]string{
+	"01_hello":         "FINAL It is so.\n2 chunks",
+	"03_sandbox":       "local: FINAL It is so. {\"data\":\"local\"}\nlocal: FINAL It is so. {\"ok\":false",
+	"04_builtin_tools": `FINAL It is so. {"bytes_written":10}`,
+	"05_custom_tool":   `ok {"minutes":12,"mode":"bike"}`,
+	"06_mcp":           `ok {"celsius":24,"sky":"clear"}`,
+	"07_streaming":     `[shout {"text":"hi"}][HI]`,
+	"08_compress":      "FINAL It is so. It was a dark and stormy night.",
+	"10_providers":     "in the end: FINAL It is so.",
+	"11_selector":      "done: All is done.",
+	"12_durable": "posting letter 1\nposting letter 2\nthe program is gone: exit status 1\ngoing on with the run\n" +
+		"posting letter 3\nposting letter 4\nposting letter 5\nFINAL It is so. posted\n",
+	"13_replay":             "the dice roll\nlive:   FINAL It is so. 4\nreplay: FINAL It is so. 4 true\n",
+	"14_workspace_branches": "resolved, merged:\nGreen tea  4\nCoffee     3\n",
+	"15_flow_file":          "FINAL It is so.",
+	"16_workflow":           "FINAL It is so. 3 calls of the model",
+}
+
 // live runs a rung against a server of one vendor, which must be asked, by the model's name and
 // for a stream.
-func live(t *testing.T, args []string, vendor, model string) {
+func live(t *testing.T, name string, args []string, vendor, model string) {
 	var mu sync.Mutex
 	var got []*llmtest.Request
 	server := llmtest.NewFuncServer(t, func(req *llmtest.Request) scripted.Reply {
@@ -134,8 +153,8 @@ func live(t *testing.T, args []string, vendor, model string) {
 		return reply(req)
 	})
 	out, err := start(t, args, vendor+"_API_KEY=sk-test", vendor+"_BASE_URL="+server.URL, vendor+"_DEFAULT_MODEL="+model)
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
+	if err != nil || !strings.Contains(out, shows[name]) {
+		t.Errorf("%v: it does not say %q:\n%s", err, shows[name], out)
 	}
 	mu.Lock()
 	defer mu.Unlock()
@@ -149,47 +168,95 @@ func live(t *testing.T, args []string, vendor, model string) {
 	}
 }
 
-var order = regexp.MustCompile(`(?s)^Write exactly this to (\S+) .*?:\n(.*)$`)
+// calls are those that a model makes of a tool of the ladder, one after the other.
+var calls = map[string][]string{
+	"plan_route":        {`{"from":"home","to":"work","mode":"bike"}`},
+	"weather__forecast": {`{"city":"Lisbon"}`},
+	"shout":             {`{"text":"hi"}`},
+	"turn_page":         {`{}`},
+	"post":              {`{"number":1}`, `{"number":2}`, `{"number":3}`, `{"number":4}`, `{"number":5}`},
+	"throw":             {`{}`},
+	"word_count":        {`{"text":"one two three"}`},
+}
 
-// reply is what a model could say: it chooses that all is done, finds no facts, does the one
-// thing that the ladder asks for in so many words, and has nothing else to say.
+// orders are what the ladder has done to files, in so many words.
+var orders = []struct {
+	words *regexp.Regexp
+	tool  string
+}{
+	{regexp.MustCompile(`(?s)^Write exactly this to (?P<path>\S+) .*?:\n(?P<content>.*)$`), "write_workspace_file"},
+	{regexp.MustCompile(`^Write "(?P<content>.*)" to (?P<path>[\w.]+)`), "write_workspace_file"},
+	{regexp.MustCompile(`^Read (?P<path>\S+)$`), "read_workspace_file"},
+}
+
+// reply is what a model could say: it chooses that all is done, finds no facts, makes the calls
+// above, and tells in the end what the last one gave.
 func reply(req *llmtest.Request) scripted.Reply {
-	var body any
-	if err := json.Unmarshal(req.Body, &body); err != nil {
-		return scripted.Reply{Text: err.Error()}
-	}
-	last := req.Messages[len(req.Messages)-1]
 	switch text := string(req.Body); {
 	case strings.Contains(text, `"choice"`):
 		return scripted.Reply{Text: `{"reason":"All is done.","choice":"done"}`}
 	case strings.Contains(text, `"facts"`):
 		return scripted.Reply{Text: `{"facts":[]}`}
-	case len(last.Results) == 0:
-		if m := find(body); m != nil {
-			args, _ := json.Marshal(map[string]string{"path": m[1], "content": m[2]}) // texts: they always encode
-			return scripted.Reply{Calls: []session.Call{scripted.Call("write_workspace_file", string(args))}}
+	}
+	made, last, asked := turn(req)
+	for _, name := range req.Tools {
+		if made < len(calls[name]) {
+			return scripted.Reply{Calls: []session.Call{scripted.Call(name, calls[name][made])}}
 		}
 	}
-	return scripted.Reply{Text: "FINAL It is so."}
+	for _, order := range orders {
+		if m := order.words.FindStringSubmatch(asked); m != nil && made == 0 {
+			args := map[string]string{}
+			for i, name := range order.words.SubexpNames()[1:] {
+				args[name] = m[i+1]
+			}
+			text, _ := json.Marshal(args) // texts: they always encode
+			return scripted.Reply{Calls: []session.Call{scripted.Call(order.tool, string(text))}}
+		}
+	}
+	return scripted.Reply{Text: strings.TrimSpace("FINAL It is so. " + last)}
 }
 
-// find looks for the order in all texts of a request.
-func find(v any) []string {
-	switch v := v.(type) {
-	case string:
-		return order.FindStringSubmatch(v)
-	case []any:
-		for _, x := range v {
-			if m := find(x); m != nil {
-				return m
-			}
-		}
-	case map[string]any:
-		for _, x := range v {
-			if m := find(x); m != nil {
-				return m
-			}
+// turn is how many calls were answered since the last message of the user, what the last gave,
+// and what is asked: by that message, or by the agent's prompt if it is an order.
+func turn(req *llmtest.Request) (made int, last, asked string) {
+	results, prompt := anthropic(req)
+	for i, m := range req.Messages {
+		switch {
+		case len(m.Results) > 0:
+			made, last = made+len(m.Results), m.Text+results[i]
+		case m.Role == "user":
+			made, last, asked = 0, "", m.Text
+		case m.Role == "system":
+			prompt = m.Text
 		}
 	}
-	return nil
+	if strings.HasPrefix(prompt, "Write exactly") {
+		asked = prompt
+	}
+	return made, last, asked
+}
+
+// anthropic is what that protocol keeps in other places: the first result of each message, and
+// the prompt.
+func anthropic(req *llmtest.Request) (results []string, prompt string) {
+	type block struct {
+		Text    string
+		Content []struct{ Text string }
+	}
+	var body struct {
+		System   []block
+		Messages []struct{ Content []block }
+	}
+	_ = json.Unmarshal(req.Body, &body) // the other protocol has texts where this one has blocks
+	results = make([]string, len(req.Messages))
+	for i, m := range body.Messages {
+		if len(m.Content) > 0 && len(m.Content[0].Content) > 0 {
+			results[i] = m.Content[0].Content[0].Text
+		}
+	}
+	if len(body.System) > 0 {
+		prompt = body.System[0].Text
+	}
+	return results, prompt
 }

@@ -21,7 +21,8 @@ import (
 //	verdict, s, err := review.Run(ctx, s)
 //
 // T is what [jsonschema.For] makes a schema of: a struct with json and jsonschema tags,
-// a list, a plain value.
+// a list, a plain value. What is an [encoding.TextUnmarshaler] is asked for as a text, and a
+// json.RawMessage may be any value.
 //
 // [jsonschema.For]: https://pkg.go.dev/github.com/google/jsonschema-go/jsonschema#For
 type Output[T any] struct {
@@ -94,7 +95,7 @@ func (o *Output[T]) Read(s session.Session) (v T, err error) {
 	return v, nil
 }
 
-// Check reports whether T has a schema.
+// Check reports whether T has a schema, and can be read from an answer.
 func (o *Output[T]) Check() error {
 	o.once.Do(func() {
 		t := reflect.TypeFor[T]()

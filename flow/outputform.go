@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -22,7 +23,11 @@ type form struct {
 }
 
 func newForm(t reflect.Type, name string) (*form, error) {
-	schema, err := jsonschema.ForType(t, nil)
+	readers, err := readersIn(t)
+	if err != nil {
+		return nil, err
+	}
+	schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: readers})
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +79,12 @@ func isStrict(v any) bool {
 		}
 	}
 	required, _ := schema["required"].([]any)
-	return schema["type"] != "object" || schema["additionalProperties"] == false && len(required) == len(members)
+	return !takesObjects(schema["type"]) || schema["additionalProperties"] == false && len(required) == len(members)
+}
+
+func takesObjects(types any) bool {
+	several, _ := types.([]any)
+	return types == "object" || slices.Contains(several, any("object"))
 }
 
 var errNoAnswer = errors.New("there is no answer")

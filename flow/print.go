@@ -9,7 +9,7 @@ import (
 // Fprint writes the tree of workflows, as print(model) does in PyTorch:
 //
 //	Review(
-//	  (Draft): Agent("draft", scripted:, 1 tool: read_workspace_file)
+//	  (Draft): Agent("draft", scripted:, tools: read_workspace_file)
 //	  (Checks): Parallel(
 //	    (Branches[0]): Agent("style", scripted:)
 //	  )

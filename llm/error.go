@@ -79,7 +79,7 @@ func (e *Error) Hint() string {
 	case ErrServer:
 		return "the server failed, not the request: try again later"
 	case ErrAuth:
-		return "check the API key: `rath doctor` shows where it comes from"
+		return e.authHint()
 	case ErrRateLimit:
 		return "wait, lower the parallelism, or raise the provider's limit"
 	case ErrConnection:
@@ -90,6 +90,18 @@ func (e *Error) Hint() string {
 		return "check the base URL: the server does not keep to the protocol, or something between cut its answer"
 	}
 	return ""
+}
+
+// authHint tells a key that the server refused from one that was never there.
+func (e *Error) authHint() string {
+	switch kind, _, _ := strings.Cut(e.Model, ":"); {
+	case e.Status != 0 || e.Code != "":
+	case kind == "openai":
+		return "export OPENAI_API_KEY=..., or AZURE_OPENAI_API_KEY for Azure; a program gives it as Options.APIKey"
+	case kind == "anthropic":
+		return "export ANTHROPIC_API_KEY=...; a program gives it as Options.APIKey"
+	}
+	return "check the API key: `rath doctor` shows where it comes from"
 }
 
 func (e *Error) badRequestHint() string {

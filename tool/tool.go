@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/session"
@@ -60,9 +59,9 @@ type Tool struct {
 	// result unless it is an ErrFatal. Run must return soon after ctx ends.
 	Run func(ctx context.Context, arguments json.RawMessage) (Result, error)
 
-	compile  sync.Once
-	resolved *jsonschema.Resolved
-	invalid  error
+	compile sync.Once
+	schema  *Schema
+	invalid error
 }
 
 // Result is what a tool gives back: parts for the model. The zero Result is an empty
@@ -91,16 +90,11 @@ func (t *Tool) Check() error {
 
 func (t *Tool) resolve() error {
 	t.compile.Do(func() {
-		var schema jsonschema.Schema
-		if err := json.Unmarshal(t.Schema, &schema); err != nil {
-			t.invalid = fmt.Errorf("tool %s: read its schema: %w", t.Name, err)
-			return
-		}
-		resolved, err := schema.Resolve(nil)
+		schema, err := ParseSchema(t.Schema)
 		if err != nil {
-			t.invalid = fmt.Errorf("tool %s: resolve its schema: %w", t.Name, err)
+			t.invalid = fmt.Errorf("tool %s: read its schema: %w", t.Name, err)
 		}
-		t.resolved = resolved
+		t.schema = schema
 	})
 	return t.invalid
 }
@@ -114,7 +108,7 @@ func (t *Tool) validate(arguments json.RawMessage) error {
 	if err := json.Unmarshal(arguments, &value); err != nil {
 		return fmt.Errorf("the arguments are not a JSON object: %w", err)
 	}
-	return t.resolved.Validate(value)
+	return t.schema.Validate(value)
 }
 
 // Set is the tools that an agent offers.

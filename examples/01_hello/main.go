@@ -14,8 +14,9 @@ import (
 	"github.com/openrath-go/rath/session"
 )
 
-// The model is scripted, so that no key is needed; with -live a real one answers. What it
-// says is shown piece by piece as it comes, by an observer in the context.
+// The model is scripted, so that no key is needed. In all of these programs live.Or gives back
+// what it is given, or with -live a real model, as openai.Open opens it. What it says is shown
+// piece by piece as it comes, by an observer in the context.
 func main() {
 	agent := &flow.Agent{
 		Prompt: "You greet people in one short sentence.",

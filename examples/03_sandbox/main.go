@@ -27,7 +27,7 @@ import (
 
 // The same agent answers the same request on two sandboxes: a folder of this machine, and a
 // container of an OpenSandbox server. What it makes stays placed where it was made, so that a
-// later call finds the files of the one before. Nothing reaches a file outside the workspace.
+// later call finds the files of the one before. No file tool reaches a file outside the workspace.
 func places(ctx context.Context, model llm.Model, work string) error {
 	here, err := local.Open(ctx, work, nil)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/openrath-go/rath/sandbox/local"
 )
 
+// What the levels stop is printed as well. It depends on the machine, and is left out here.
 func Example() {
 	work, remove, err := workspace()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 var date = regexp.MustCompile(`\d{4}-\d\d-\d\d`)
 
-// Notes say on which day they were made.
+// TODAY stands for the day, which notes tell.
 func Example() {
 	var out bytes.Buffer
 	if err := show(context.Background(), &out, scripted.Func(plays)); err != nil {

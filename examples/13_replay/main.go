@@ -31,7 +31,7 @@ func dice(prompt string, model llm.Model) *flow.Agent {
 	return &flow.Agent{Name: "dice", Prompt: prompt, Model: model, Tools: tool.Set{throw}}
 }
 
-// The store is a file; that of the command is .openrath/rath.db, and rath replay does this there.
+// The store is a file; that of the command is rath.db in OpenRath's home, and rath replay does this there.
 func show(ctx context.Context) error {
 	model := live.Or(scripted.Func(func(req *llm.Request) scripted.Reply {
 		if last := req.Messages.Last(); last.Kind() == session.KindToolResult {

@@ -113,7 +113,7 @@ func show(ctx context.Context, sb *sandbox.Sandbox) error {
 }
 
 func main() {
-	if err := work(tool.WithApprover(context.Background(), tool.AllowAll)); err != nil {
+	if err := work(context.Background()); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/openrath-go/rath/internal/cli"
 )
 
-// The commands of the page, in a home that goes when they are done.
 func Example() {
+	// The commands of the page, in a home that goes when they are done.
 	home, err := os.MkdirTemp("", "rath")
 	if err != nil {
 		fmt.Println(err)

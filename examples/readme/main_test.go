@@ -7,26 +7,32 @@ import (
 )
 
 func Example() {
-	here, _ := os.Getwd()
-	dir, _ := os.MkdirTemp("", "rath")
-	defer os.RemoveAll(dir)
-	_ = os.Chdir(dir) // the note goes there
-	defer os.Chdir(here)
 	main()
-	// Output: I wrote 18 bytes to note.txt. <nil>
+	// Output:
+	// I wrote 18 bytes to note.txt. <nil>
+	// Report(
+	//   (Count): Agent("count", offline:, tools: word_count)
+	//   (Note): Agent("note", offline:, tools: write_workspace_file)
+	// )
 }
 
-// The program in the README is this one.
+// The program in the README is this one, and the line for a real model is one that compiles.
 func TestREADME(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile("main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(readme), "```go\n"+string(program)+"```") {
+	readme := read(t, "../../README.md")
+	if !strings.Contains(readme, "```go\n"+read(t, "main.go")+"```") {
 		t.Error("the README shows another program than examples/readme/main.go")
 	}
+	const open = `model, err := openai.Open("gpt-5.5", &openai.Options{APIKey: os.Getenv("OPENAI_API_KEY")})` + "\n"
+	if !strings.Contains(readme, open) || !strings.Contains(read(t, "../../example_test.go"), open) {
+		t.Errorf("it is not in the README or not in example_test.go: %s", open)
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }

@@ -31,56 +31,81 @@ func (q *asker) decide(ctx context.Context, asked flow.Question) (flow.Decision,
 	defer q.mu.Unlock()
 	switch {
 	case asked.Kind == flow.KindApproval && asked.Call != nil:
-		return q.approve(ctx, asked.Call)
+		d, err := q.approve(ctx, asked.Call)
+		if errors.Is(err, io.EOF) {
+			return unanswered, nil
+		}
+		return d, err
 	case asked.Kind == flow.KindInput, asked.Kind == flow.KindReview:
-		return q.respond(ctx, textOf(asked.Request)+"\nyour answer, or nothing to answer later: ")
+		d, err := q.respond(ctx, textOf(asked.Request)+"\nyour answer, or nothing to answer later: ")
+		if errors.Is(err, io.EOF) {
+			err = run.ErrLater
+		}
+		return d, err
 	}
 	return flow.Decision{}, run.ErrLater
 }
 
-// approve asks about a call. Only a plain yes allows it.
+// approve asks about a call until it gets one of the answers. Only a plain yes allows it.
 func (q *asker) approve(ctx context.Context, call *flow.CallRequest) (flow.Decision, error) {
 	if q.allowed[call.Tool] {
 		return flow.Decision{Verdict: flow.Approve}, nil
 	}
-	answer, err := q.prompt(ctx, fmt.Sprintf("allow %s %s? [y]es, [n]o REASON, [a]lways this tool, [e]dit, [r]espond: ", call.Tool, plainly(call.Arguments)))
-	if err != nil {
-		return flow.Decision{}, err
+	question := fmt.Sprintf("allow %s %s? ", call.Tool, plainly(call.Arguments))
+	for {
+		answer, err := q.prompt(ctx, question+"[y]es, [n]o REASON, [a]lways this tool, [e]dit, [r]espond: ")
+		if err != nil {
+			return flow.Decision{}, err
+		}
+		if d, understood, err := q.decision(ctx, call, answer); understood {
+			return d, err
+		}
+		question = "that is none of the answers, and nothing is decided: "
 	}
+}
+
+// decision reads an answer, and asks for the rest of those that need more.
+func (q *asker) decision(ctx context.Context, call *flow.CallRequest, answer string) (d flow.Decision, understood bool, err error) {
 	switch strings.ToLower(answer) {
 	case "y", "yes":
-		return flow.Decision{Verdict: flow.Approve}, nil
+		return flow.Decision{Verdict: flow.Approve}, true, nil
 	case "a", "always":
 		if q.allowed == nil {
 			q.allowed = map[string]bool{}
 		}
 		q.allowed[call.Tool] = true
-		return flow.Decision{Verdict: flow.Approve}, nil
+		return flow.Decision{Verdict: flow.Approve}, true, nil
 	case "e", "edit":
-		return q.edit(ctx)
+		d, err = q.edit(ctx)
+		return d, true, err
 	case "r", "respond":
-		d, err := q.respond(ctx, "what the model gets instead of a result, or nothing to refuse: ")
+		d, err = q.respond(ctx, "what the model gets instead of a result, or nothing to refuse: ")
 		if errors.Is(err, run.ErrLater) {
-			return refused, nil
+			d, err = refused, nil
 		}
-		return d, err
+		return d, true, err
 	}
-	return refusal(answer), nil
+	d, understood = refusal(answer)
+	return d, understood, nil
 }
 
-var refused = flow.Decision{Verdict: flow.Reject, Text: "the user said no"}
+// What stands in the record is what the user said, or that there was nobody to say it.
+var (
+	refused    = flow.Decision{Verdict: flow.Reject, Text: "the user said no"}
+	unanswered = flow.Decision{Verdict: flow.Reject, Text: "nobody answered: the terminal was closed"}
+)
 
 // refusal is a no, with the reason that may stand behind it.
-func refusal(answer string) flow.Decision {
+func refusal(answer string) (d flow.Decision, understood bool) {
 	word, reason, _ := strings.Cut(answer, " ")
-	reason = strings.TrimSpace(reason)
 	switch strings.ToLower(strings.TrimRight(word, ",:;.")) {
 	case "n", "no":
-		if reason != "" {
-			return flow.Decision{Verdict: flow.Reject, Text: reason}
+		if reason = strings.TrimSpace(reason); reason != "" {
+			return flow.Decision{Verdict: flow.Reject, Text: reason}, true
 		}
+		return refused, true
 	}
-	return refused
+	return flow.Decision{}, false
 }
 
 // respond asks for a text.
@@ -109,7 +134,7 @@ func (q *asker) edit(ctx context.Context) (flow.Decision, error) {
 	}
 }
 
-// prompt asks for a line.
+// prompt asks for a line. The error is io.EOF when the terminal is gone.
 func (q *asker) prompt(ctx context.Context, question string) (string, error) {
 	if _, err := io.WriteString(q.out, printable(question)); err != nil {
 		return "", fmt.Errorf("ask on the terminal: %w", err)
@@ -141,9 +166,10 @@ func (q *asker) line(ctx context.Context) (string, error) {
 		}()
 	}
 	select {
-	case text, ok := <-q.lines: // empty when the terminal is gone: no
+	case text, ok := <-q.lines:
 		if !ok {
 			_, _ = io.WriteString(q.out, "\n")
+			return "", io.EOF
 		}
 		return text, nil
 	case <-ctx.Done():

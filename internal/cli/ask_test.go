@@ -49,13 +49,16 @@ func TestAskAnswers(t *testing.T) {
 	}{
 		{"y", yes},
 		{"YES", yes},
-		{"yes, but not in src", refused},
-		{"", refused},
+		{"yes please\ny", yes},
+		{"?\nno", refused},
+		{"\n\nmaybe\nn", refused},
 		{"no", refused},
 		{"n not today", reject("not today")},
 		{"No, use the other file", reject("use the other file")},
-		{"maybe", refused},
-		{"nonsense here", refused},
+		{"yes, but not in src", unanswered},
+		{"", unanswered},
+		{"maybe", unanswered},
+		{"edit\n{", unanswered},
 		{"edit\n{\n{\"cmd\":\"ls\"}", flow.Decision{Verdict: flow.Edit, Arguments: `{"cmd":"ls"}`}},
 		{"e\n", refused},
 		{"r\nit is in a.txt", flow.Decision{Verdict: flow.Respond, Text: "it is in a.txt"}},
@@ -79,7 +82,7 @@ func TestAskAlways(t *testing.T) {
 			t.Error(d, err)
 		}
 	}
-	if d, err := q.decide(t.Context(), question("other", "{}")); d != refused || err != nil {
+	if d, err := q.decide(t.Context(), question("other", "{}")); d != unanswered || err != nil {
 		t.Error("a terminal that is gone allows", d, err)
 	}
 }

@@ -152,6 +152,10 @@ func (d *batchDrive) stopped(ctx context.Context, id session.ID, state store.Sta
 	switch {
 	case errors.As(err, &failed):
 		return failed
+	case errors.Is(err, run.ErrTimedOut):
+		return &hinted{err, "allow more time with --timeout; " + batchAnew}
+	case errors.Is(err, run.ErrCancelled), errors.Is(err, flow.ErrBudgetExceeded):
+		return &hinted{err, batchAnew}
 	case d.batch.cannot != nil && !state.Ended():
 		return &hinted{err, hintOf(d.explain(id, context.Canceled))}
 	case errors.Is(err, run.ErrWaiting):

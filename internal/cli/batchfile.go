@@ -31,7 +31,7 @@ type batchItem struct {
 
 // readBatch reads and checks a file, or stdin, without what an earlier batch has done.
 func (a *app) readBatch(ctx context.Context, file, skip string) ([]batchItem, error) {
-	done, err := doneIn(skip)
+	done, err := a.doneIn(skip)
 	if err != nil {
 		return nil, err
 	}
@@ -201,33 +201,6 @@ func kindText(k jsontext.Kind) string {
 		return "text"
 	}
 	return k.String()
-}
-
-// doneIn are the ids of what is done by a file of results; none without a file.
-func doneIn(file string) (map[string]bool, error) {
-	if file == "" {
-		return nil, nil
-	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("read --skip: %w", err)
-	}
-	defer f.Close()
-	done, n := map[string]bool{}, 0
-	for line, err := range linesOf(f) {
-		n++
-		var result batchResult
-		if err == nil && len(line) > 0 {
-			err = json.Unmarshal(line, &result)
-		}
-		if err != nil {
-			return nil, usage(&hinted{fmt.Errorf("read --skip: %s:%d: %w", file, n, err), "it takes the results that rath batch has written"})
-		}
-		if result.Status == statusDone {
-			done[result.ID] = true
-		}
-	}
-	return done, nil
 }
 
 // batchInput is the session that a batch begins with: a message for each line. The sessions

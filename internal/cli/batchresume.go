@@ -28,7 +28,7 @@ func (a *app) resumeBatch(ctx context.Context, r *records, stored store.Run, who
 		return err
 	}
 	if err := s.resumable(); err != nil {
-		return err
+		return &hinted{err, batchAnew}
 	}
 	s.Place = s.place()
 	if err := errors.Join(a.examineRules(s.Place), a.examineMemory(s.spec), a.examineServers(s.spec), a.examineFlow(s.spec), a.examinePolicy(s.spec), a.examineResults(s.Out)); err != nil {
@@ -92,12 +92,29 @@ func (f *lateFile) Close() error {
 	return f.file.Close()
 }
 
-// examineResults looks at where a record in the home wants the results. Where the working
-// directory has brought the home anybody may have written it: it can name no file elsewhere.
+// batchAnew says how to do a batch again that does not go on: it has no rerun, as that has no
+// file of results.
+const batchAnew = "rath batch FILE.jsonl --skip RESULTS.jsonl does what is not done by the results; without --skip all of it"
+
+// notRerun says of a batch what there is instead.
+func notRerun(r store.Run) error {
+	hint := batchAnew
+	if !r.State.Ended() {
+		hint = "rath resume " + r.ID.String() + " goes on with it"
+	}
+	return usage(&hinted{fmt.Errorf("run %s is a batch, and cannot be rerun", r.ID), hint})
+}
+
+// examineResults looks at where a record in the home wants the results, and at what is there.
+// Where the working directory has brought the home anybody may have written the record: it can
+// name no file elsewhere.
 func (a *app) examineResults(out string) error {
 	brought, err := a.homeIsBrought()
-	if err != nil || !brought || out == "" || within(resolved(out), resolved(".")) {
+	if err != nil || out == "" {
 		return err
+	}
+	if !brought || within(resolved(out), resolved(".")) {
+		return onlyResults(out)
 	}
 	err = fmt.Errorf("the results of the batch go to %s: the record in the working directory says so, and nothing else", out)
 	return &hinted{err, "keep the records in a home of yours: OPENRATH_HOME"}

@@ -169,11 +169,17 @@ type dollars int64
 // mostDollars is more than a run can cost, and its billionths are a number.
 const mostDollars = 1_000_000
 
+// leastDollars is what costs are counted in: less would be none, and so no limit.
+const leastDollars = 1e-9
+
 // Set reads a number of dollars.
 func (d *dollars) Set(text string) error {
 	n, err := strconv.ParseFloat(strings.TrimPrefix(text, "$"), 64)
 	if err != nil || !(n >= 0 && n <= mostDollars) {
 		return fmt.Errorf("it is no number of dollars from 0 to %d, such as 0.50", mostDollars)
+	}
+	if n > 0 && n < leastDollars {
+		return errors.New("less than a billionth of a dollar cannot be counted; 0 is no limit")
 	}
 	*d = dollars(n*1e9 + 0.5)
 	return nil

@@ -87,7 +87,8 @@ It needs no key: without a configured model the built-in offline one answers.`,
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetIn(a.in)
-	root.SetFlagErrorFunc(usageOf)
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(a.help(root.HelpFunc()))
 	root.PersistentFlags().BoolVar(&a.asJSON, "json", false, "write JSON to stdout, errors too")
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "color: auto, always or never")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkColor() }
@@ -97,6 +98,7 @@ It needs no key: without a configured model the built-in offline one answers.`,
 		a.exportCommand(), a.verifyCommand(), a.importCommand(), a.gcCommand())
 	root.AddCommand(a.memoryCommand(), a.mcpCommand(), a.sandboxesCommand(), a.doctorCommand(), a.configCommand(), a.versionCommand(), exitCodesTopic(), budgetsTopic(), policiesTopic())
 	strict(root)
+	a.versionFlag(root)
 	return root
 }
 

@@ -78,8 +78,11 @@ func (a *app) examineHome() []finding {
 	} else {
 		found = append(found, finding{"config", "note", "there is none: rath config set makes it"})
 	}
-	for _, w := range c.Warnings() {
+	for _, w := range append(c.Warnings(), c.Unknown()...) {
 		found = append(found, finding{"config", "note", w})
+	}
+	if _, err := c.Patterns(); err != nil {
+		found = append(found, finding{"config", "problem", withHint(err)})
 	}
 	return append(found, a.examineModel(c)...)
 }
@@ -193,11 +196,11 @@ func (a *app) examineModel(c *config.Config) []finding {
 	}
 	found := []finding{{"model", "ok", fmt.Sprintf("%s:%s (%s)", chosen.scheme, chosen.name, chosen.why)}}
 	if chosen.scheme == "offline" {
-		return append(found, finding{"model", "note", offline.Notice})
+		return append(found, finding{"model", "note", offline.Notice + "; " + anotherModel})
 	}
 	for _, field := range slices.Sorted(maps.Keys(chosen.provider.Origins)) {
 		value := map[string]string{
-			"api_key": config.Redact(chosen.provider.APIKey), "base_url": chosen.provider.Server(),
+			"api_key": keyShown(chosen.provider.APIKey), "base_url": chosen.provider.Server(),
 			"model": chosen.provider.Model, "api_version": chosen.provider.APIVersion,
 			"max_tokens": fmt.Sprint(chosen.provider.MaxTokens),
 		}[field]
@@ -207,6 +210,16 @@ func (a *app) examineModel(c *config.Config) []finding {
 		found = append(found, finding{"model", "problem", withHint(err)})
 	}
 	return found
+}
+
+// anotherModel is how to come to a model that asks a server.
+const anotherModel = "export OPENAI_API_KEY or ANTHROPIC_API_KEY, then --model openai:NAME or anthropic:NAME"
+
+func keyShown(key string) string {
+	if key == "" {
+		return "none"
+	}
+	return config.Redact(key)
 }
 
 func withHint(err error) string {

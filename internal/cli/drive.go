@@ -11,7 +11,6 @@ import (
 
 	"github.com/openrath-go/rath/flow"
 	"github.com/openrath-go/rath/llm"
-	"github.com/openrath-go/rath/llm/offline"
 	"github.com/openrath-go/rath/run"
 	"github.com/openrath-go/rath/sandbox"
 	"github.com/openrath-go/rath/session"
@@ -69,7 +68,7 @@ func (a *app) newDrive(ctx context.Context, r *records, s spec, model llm.Model,
 		a.sandbox.Store(d.sandbox)
 	}
 	if strings.HasPrefix(s.Model, "offline:") {
-		fmt.Fprintln(a.err, offline.Notice)
+		fmt.Fprintln(a.err, printable(offlineNotice(s.why)))
 	}
 	d.who = who(a, d.view)
 	d.runner = a.runner(r, run.Options{Decide: d.who.decider, Place: d.place})

@@ -63,6 +63,8 @@ in parentheses is taken out alone. A session file is written as it is.
 			return usageOf(cmd, errors.New("-o FILE is missing"))
 		case !slices.Contains(exportFormats, form):
 			return usageOf(cmd, fmt.Errorf("the format %q is none of html, md, json, jsonl: use --format, or a name that ends so", form))
+		case a.asJSON && file == "-" && (form == "html" || form == "md"):
+			return usageOf(cmd, fmt.Errorf("%s on stdout is no JSON: leave out --json, use --format json, or write a file", form))
 		case form == "jsonl" && len(patterns) > 0:
 			return usageOf(cmd, errors.New("--redact goes with a dossier: nothing is taken out of a session file"))
 		}

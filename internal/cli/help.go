@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func exitCodesTopic() *cobra.Command {
@@ -53,6 +54,21 @@ func checkArgs(cmd *cobra.Command) {
 	}
 }
 
+// help shows the help of a command, with --json as an object.
+func (a *app) help(show func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+	return func(cmd *cobra.Command, args []string) {
+		if !a.asJSON {
+			show(cmd, args)
+			return
+		}
+		var text strings.Builder
+		cmd.SetOut(&text)
+		show(cmd, args)
+		cmd.SetOut(nil)
+		_ = a.writeJSON(map[string]string{"command": cmd.CommandPath(), "help": text.String()}) // a.out keeps the error
+	}
+}
+
 // helpOn is the help command.
 func helpOn(cmd *cobra.Command, args []string) error {
 	target, rest, err := cmd.Root().Find(args)
@@ -87,6 +103,22 @@ func nearMiss(cmd *cobra.Command, name string) string {
 		return ""
 	}
 	return "; did you mean " + strings.Join(near, " or ") + "?"
+}
+
+// flagError suggests what flag may have been meant.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
+		return usageOf(cmd, err)
+	}
+	names := &cobra.Command{} // cobra compares names of commands alone
+	add := func(f *pflag.Flag) {
+		if !f.Hidden {
+			names.AddCommand(&cobra.Command{Use: "--" + f.Name, Run: func(*cobra.Command, []string) {}})
+		}
+	}
+	cmd.Flags().VisitAll(add)
+	return usageOf(cmd, fmt.Errorf("%w%s", err, nearMiss(names, "--"+unknown.GetSpecifiedName())))
 }
 
 // usageOf is a mistake in a command's arguments; its hint leads to the command's help.

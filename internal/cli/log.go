@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,12 +55,16 @@ svg are drawings, json is the graph as data, openrath is OpenRath's lineage file
 	flags.StringVar(&f.format, "format", "", "text, dot, mermaid, svg, json or openrath (all but text draw the lineage)")
 	flags.StringVar(&f.run, "run", "", "only sessions that this run has made")
 	flags.StringVar(&f.agent, "agent", "", "only sessions that this agent or workflow has made, or one below it")
-	flags.StringVar(&f.op, "op", "", "only sessions made by this operation: leaf, append, fork, detach, merge, forward, compress, import, replay")
+	flags.StringVar(&f.op, "op", "", "only sessions made by this operation: leaf, append, fork, detach, merge, forward, compress")
 	flags.StringVar(&f.since, "since", "", "only sessions made at this time or later: 2026-01-31, 2026-01-31T15:04:05Z, or 24h or 7d ago")
 	flags.StringVar(&f.until, "until", "", "only sessions made before this time")
 	flags.IntVarP(&f.limit, "limit", "n", 20, "how many of the newest (0: all; with an ID all are shown unless it is given)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := f.check(time.Now()); err != nil {
+		err := f.check(time.Now())
+		if err == nil && a.asJSON && f.drawn() && !slices.Contains([]string{"", "json", "openrath"}, f.format) {
+			err = fmt.Errorf("--format %s is no JSON: leave out --json, or use --format json or openrath", f.format)
+		}
+		if err != nil {
 			return usageOf(cmd, err)
 		}
 		f.limited = cmd.Flags().Changed("limit")

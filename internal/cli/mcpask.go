@@ -8,10 +8,10 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/openrath-go/rath/flow"
 	"github.com/openrath-go/rath/llm"
 	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/tool"
 	"github.com/openrath-go/rath/tool/mcptool"
 )
 
@@ -126,19 +126,15 @@ func checkForm(content map[string]any, schema json.RawMessage) error {
 	if len(schema) == 0 {
 		return nil
 	}
-	var form jsonschema.Schema
-	if err := json.Unmarshal(schema, &form); err != nil {
-		return err
-	}
-	resolved, err := form.Resolve(nil)
+	form, err := tool.ParseSchema(schema)
 	if err != nil {
 		return err
 	}
-	return resolved.Validate(content)
+	return form.Validate(content)
 }
 
 // maxSamples is how often a server may ask the model in a run, or for each line of a batch
-// on average: it is not trusted, and the model may cost.
+// on average: it is not trusted, and the model may cost. A run that is resumed counts anew.
 const maxSamples = 32
 
 // sampler answers a server by the run's model.
@@ -153,7 +149,7 @@ type sampler struct {
 // in the lineage, and within the run's budget.
 func (s *sampler) sample(ctx context.Context, req *llm.Request) (llm.Reply, error) {
 	if s.asked.Add(1) > s.most {
-		return llm.Reply{}, fmt.Errorf("the model was asked %d times in this run, which is all that a server may", s.most)
+		return llm.Reply{}, fmt.Errorf("the model was asked %d times since this run was begun or resumed, which is all that a server may", s.most)
 	}
 	agent := &flow.Agent{Name: "sample", Prompt: promptOf(req), Model: s.model, Params: s.params}
 	agent.Params.Stop = req.Params.Stop
@@ -167,11 +163,16 @@ func (s *sampler) sample(ctx context.Context, req *llm.Request) (llm.Reply, erro
 	for _, c := range req.Messages.All() {
 		chunks = append(chunks, c)
 	}
-	out, err := agent.Forward(ctx, session.New(chunks...))
+	stop := llm.StopEnd
+	out, err := agent.Forward(flow.Observe(ctx, func(e flow.Event) {
+		if r, ok := e.(flow.Reply); ok {
+			stop = r.Stop
+		}
+	}), session.New(chunks...))
 	if err != nil {
 		return llm.Reply{}, err
 	}
-	return llm.Reply{Chunk: out.Transcript().Last(), Model: s.model.String(), Stop: llm.StopEnd}, nil
+	return llm.Reply{Chunk: out.Transcript().Last(), Model: s.model.String(), Stop: stop}, nil
 }
 
 // promptOf is the system prompt of a request.

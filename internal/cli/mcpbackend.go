@@ -20,7 +20,8 @@ import (
 type backend struct {
 	app   *app
 	flags serveFlags
-	turn  chan struct{} // holds a token for each run
+	turn  chan struct{}   // holds a token for each run
+	life  context.Context // ends the runs
 }
 
 // maxServedRuns is how many runs go on at a time.
@@ -157,7 +158,7 @@ func (b *backend) Run(ctx context.Context, in mcpserver.Running, progress func(s
 	if err := b.limit(&f, in); err != nil {
 		return nil, err
 	}
-	return b.drive(ctx, progress, func(a *app) error { return a.runAgent(ctx, f, []string{in.Prompt}) })
+	return b.drive(ctx, progress, func(ctx context.Context, a *app) error { return a.runAgent(ctx, f, []string{in.Prompt}) })
 }
 
 // RunFlow runs a workflow as rath run -f does.
@@ -165,11 +166,14 @@ func (b *backend) RunFlow(ctx context.Context, name string, in mcpserver.Flowing
 	if in.Prompt == "-" { // stdin is the client's
 		return nil, errEmptyPrompt
 	}
-	return b.drive(ctx, progress, func(a *app) error { return b.flags.runFlow(ctx, a, name, in) })
+	return b.drive(ctx, progress, func(ctx context.Context, a *app) error { return b.flags.runFlow(ctx, a, name, in) })
 }
 
 // drive has a run driven when it is its turn, and returns its result.
-func (b *backend) drive(ctx context.Context, progress func(string), do func(a *app) error) (json.RawMessage, error) {
+func (b *backend) drive(ctx context.Context, progress func(string), do func(context.Context, *app) error) (json.RawMessage, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(b.life, cancel)()
 	select {
 	case b.turn <- struct{}{}:
 		defer func() { <-b.turn }()
@@ -178,11 +182,22 @@ func (b *backend) drive(ctx context.Context, progress func(string), do func(a *a
 	}
 	out := &runOutput{progress: progress}
 	a := b.quiet(out)
-	err := a.out.lostWith(do(a))
+	err := a.out.lostWith(do(ctx, a))
 	if err != nil {
 		err = explained(err)
 	}
 	return out.result(), err
+}
+
+// settle waits until no run is driven any more, and lets none begin.
+func (b *backend) settle(ctx context.Context) {
+	for range cap(b.turn) {
+		select {
+		case b.turn <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 var errEmptyPrompt = errors.New("the prompt is empty")

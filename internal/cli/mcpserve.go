@@ -94,10 +94,10 @@ func (f *serveFlags) check(given func(string) bool) error {
 
 func (a *app) serve(ctx context.Context, f serveFlags) error {
 	log := slog.New(complaints{w: a.err})
-	b := &backend{app: a, flags: f, turn: make(chan struct{}, maxServedRuns)}
+	b := &backend{app: a, flags: f, turn: make(chan struct{}, maxServedRuns), life: ctx}
 	s := mcpserver.New(b, &mcpserver.Options{Run: f.allowRun, Write: f.writes, Flows: f.flows.offers(), Version: version(), Log: log})
 	if f.http != "" {
-		return a.serveHTTP(ctx, s, f, log)
+		return a.serveHTTP(ctx, s, b, log)
 	}
 	err := s.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(a.in), Writer: closing{a.out}})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
@@ -114,7 +114,8 @@ func (closing) Close() error { return nil }
 // tokenVariable holds the token.
 const tokenVariable = "RATH_MCP_TOKEN"
 
-func (a *app) serveHTTP(ctx context.Context, s *mcp.Server, f serveFlags, log *slog.Logger) error {
+func (a *app) serveHTTP(ctx context.Context, s *mcp.Server, b *backend, log *slog.Logger) error {
+	f := b.flags
 	token, err := a.token(f.tokenFile)
 	if err != nil {
 		return err
@@ -125,7 +126,7 @@ func (a *app) serveHTTP(ctx context.Context, s *mcp.Server, f serveFlags, log *s
 	}
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		return usage(fmt.Errorf("--http: %w", err))
+		return usage(&hinted{fmt.Errorf("--http: %w", err), "it looks like 127.0.0.1:8080, with a port that is free"})
 	}
 	defer l.Close()
 	h, err := mcpserver.Handler(s, l.Addr(), mcpserver.Access{Token: token, Hosts: f.hosts, Log: log})
@@ -137,19 +138,50 @@ func (a *app) serveHTTP(ctx context.Context, s *mcp.Server, f serveFlags, log *s
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", h)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
-	fmt.Fprintf(a.err, "serving at http://%s/mcp\n", l.Addr())
-	defer context.AfterFunc(ctx, func() { server.Close() })()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) }, // with what the command's telemetry put into it
 	}
-	return nil
+	fmt.Fprintf(a.err, "serving at http://%s/mcp\n", l.Addr())
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+		b.leave(server)
+		return nil
+	}
+}
+
+// How long a server that is told to end waits: together with lastFlush less than grace.
+const (
+	lastRuns    = 2 * time.Second        // for its runs, which are told to end too
+	lastAnswers = 500 * time.Millisecond // for their answers to be on their way
+)
+
+// leave ends a server when its runs have come to their ends. Clients that only listen are
+// cut off.
+func (b *backend) leave(server *http.Server) {
+	runs, cancel := context.WithTimeout(context.Background(), lastRuns)
+	defer cancel()
+	b.settle(runs)
+	answers, cancel := context.WithTimeout(context.Background(), lastAnswers)
+	defer cancel()
+	if server.Shutdown(answers) != nil {
+		_ = server.Close() // nobody is waited for any more
+	}
 }
 
 // token is what clients must know.
 func (a *app) token(file string) (string, error) {
 	if file == "" {
-		return a.env(tokenVariable), nil
+		given := a.env(tokenVariable)
+		token := strings.TrimSpace(given)
+		if token == "" && given != "" {
+			return "", usage(fmt.Errorf("%s has nothing but blanks", tokenVariable))
+		}
+		return token, nil
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {

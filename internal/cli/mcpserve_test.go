@@ -3,15 +3,18 @@ package cli_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/openrath-go/rath/internal/mcpserver/npmtest"
+	"github.com/openrath-go/rath/internal/telemetry"
 )
 
 // called calls a tool and reads its result as JSON.
@@ -302,5 +305,97 @@ func TestInspector(t *testing.T) {
 	}
 	if out := inspect("--method", "resources/list"); !strings.Contains(out, "rath://session/") {
 		t.Error(out)
+	}
+}
+
+// slowly serves runs that take their time, over HTTP, and has one begun.
+func slowly(t *testing.T, home string) (cmd *exec.Cmd, called chan string) {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "replies.json")
+	if err := os.WriteFile(script, []byte(`{"replies":[{"text":"done","delay_ms":20000}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd = rath(t, home, "mcp", "serve", "--http", "127.0.0.1:0", "--allow-run", "--sandbox", "none", "--model", "scripted:"+script)
+	c := dial(t, &mcp.StreamableClientTransport{Endpoint: serving(t, cmd)})
+	called = make(chan string, 1)
+	go func() {
+		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"prompt": "hello"}})
+		if err != nil {
+			called <- "nothing: " + err.Error()
+			return
+		}
+		called <- res.Content[0].(*mcp.TextContent).Text
+	}()
+	for range 100 {
+		if strings.Contains(done(t, home, "runs", "ls"), "running") {
+			return cmd, called
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("the run does not begin")
+	return nil, nil
+}
+
+// A server that is told to end ends its runs, and says so to their clients.
+func TestServeInterrupted(t *testing.T) {
+	t.Parallel()
+	home := filled(t)
+	cmd, called := slowly(t, home)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case got := <-called:
+		if strings.HasPrefix(got, "nothing: ") {
+			t.Error(got)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the client hears nothing")
+	}
+	if got := done(t, home, "runs", "ls"); strings.Contains(got, "running") {
+		t.Error(got)
+	}
+}
+
+// What is told of a call over HTTP has no secrets, and lies where the command was started.
+func TestServeTelemetry(t *testing.T) {
+	t.Parallel()
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	c := newCollector(t)
+	home := filled(t)
+	cmd := rath(t, home, "mcp", "serve", "--http", "127.0.0.1:0", "--allow-run", "--sandbox", "none", "--model", "offline:")
+	cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="+c.URL+"/v1/traces", "OTEL_BSP_SCHEDULE_DELAY=10",
+		telemetry.CaptureEnv+"=true", "TRACEPARENT=00-"+trace+"-b7ad6b7169203331-01")
+	called(t, dial(t, &mcp.StreamableClientTransport{Endpoint: serving(t, cmd)}), "run", map[string]any{"prompt": "password: sesame-opens-4711"}, nil)
+	for range 100 {
+		if len(c.names()) >= 3 {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if got := fmt.Sprintf("%x", c.span(t, "invoke_workflow rath run").TraceId); got != trace {
+		t.Errorf("the run is in trace %s", got)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, span := range c.spans {
+		if strings.Contains(span.String(), "sesame-opens") {
+			t.Errorf("%s has the secret", span.Name)
+		}
+	}
+}
+
+// A token has no blanks around it, and is more than blanks.
+func TestServeToken(t *testing.T) {
+	t.Parallel()
+	home := filepath.Join(t.TempDir(), "home")
+	cmd := rath(t, home, "mcp", "serve", "--http", "127.0.0.1:0")
+	cmd.Env = append(cmd.Env, "RATH_MCP_TOKEN= secret\n")
+	c := dial(t, &mcp.StreamableClientTransport{Endpoint: serving(t, cmd), HTTPClient: &http.Client{Transport: bearer{"secret"}}})
+	called(t, c, "list_sessions", map[string]any{}, nil)
+	cmd = rath(t, home, "mcp", "serve", "--http", "127.0.0.1:0")
+	cmd.Env = append(cmd.Env, "RATH_MCP_TOKEN= ")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "nothing but blanks") {
+		t.Errorf("%v %s", err, out)
 	}
 }

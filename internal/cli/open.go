@@ -86,6 +86,15 @@ type choice struct {
 	why        string
 }
 
+// offlineNotice tells the user that no language model answers, and why, unless the user
+// has asked for it.
+func offlineNotice(why string) string {
+	if why == "" || strings.HasPrefix(why, "--model") {
+		return offline.Notice
+	}
+	return offline.Notice + " (" + why + ")"
+}
+
 // choose resolves --model and --base-url: a URL such as openai:NAME, the name of a
 // configured provider, or nothing.
 func choose(c *config.Config, env config.Env, model, baseURL string) (choice, error) {
@@ -202,7 +211,7 @@ func chooseTools(list string) (tool.Set, error) {
 			for _, t := range all {
 				names = append(names, t.Name)
 			}
-			return nil, usage(fmt.Errorf("there is no tool %q: use all, read, none, or some of %s", name, strings.Join(names, ",")))
+			return nil, usage(&hinted{fmt.Errorf("there is no tool %q", name), "use all, read, none, or some of " + strings.Join(names, ",")})
 		}
 		set = append(set, t)
 	}

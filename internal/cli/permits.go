@@ -44,7 +44,13 @@ agent in a flow's file:
 A pattern of a path is a glob in the workspace, docs/** or *.md. One of a command has * for
 any text, and is compared with each simple command of the line: 'git diff *'. Others are texts
 with * for any text. Paths are compared as the sandbox resolves them, and commands as a shell
-would parse them; what cannot be told is never allowed by a pattern, and may be denied by one.
+would parse them; what cannot be told is never allowed by a pattern, and is denied by any that
+denies commands: arithmetic, [[ ]] and other things that sh and bash read differently, names
+from variables, and options of env, sudo, bash and the like that rath does not know.
+
+A path is the one that the call names, not what lies below it. --deny '*:secret/**' refuses to
+read secret/k, but a search of the workspace finds its lines. Deny search_workspace and
+find_workspace_files too, or their path '.' and what else the folder is in.
 
   denied    the call is refused, whatever else is said, --yes too
   asked     somebody is asked, with --yes too: on a terminal, or with --ask-later and rath

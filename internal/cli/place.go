@@ -230,7 +230,7 @@ func (f runFlags) choosePlace(a *app, home string) (url string, p *place, err er
 	scheme, _, _ := strings.Cut(f.sandbox, ":")
 	_, isRemote := remotes[scheme]
 	if !isRemote && scheme != "local" && f.sandbox != "none" {
-		return "", p, usage(fmt.Errorf("--sandbox %q: unknown scheme: use %s", f.sandbox, sandboxURLs))
+		return "", p, usage(&hinted{fmt.Errorf("--sandbox %q: unknown scheme", f.sandbox), "use " + sandboxURLs})
 	}
 	if p.Policy, err = f.rules.at(f.sandbox, sandbox.Policy{}); err == nil && isRemote {
 		p.Dir, err = filepath.Abs(".")

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"iter"
 	"path/filepath"
+	"syscall"
 
 	"github.com/openrath-go/rath/internal/config"
 	"github.com/openrath-go/rath/session"
@@ -90,7 +91,7 @@ func storeHint(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EROFS):
 		return &hinted{err, "make the OpenRath home writable, or choose another with OPENRATH_HOME"}
 	case hintOf(err) != "":
 		return err

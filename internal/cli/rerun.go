@@ -80,6 +80,9 @@ func (a *app) rerun(ctx context.Context, r *records, text string, f rerunFlags) 
 	if err != nil {
 		return err
 	}
+	if stored.Name == batchName {
+		return notRerun(stored)
+	}
 	s, err := a.respec(stored, f)
 	if err != nil {
 		return err

@@ -95,6 +95,9 @@ func hasEnded(r store.Run) error {
 	if !r.Output.IsZero() {
 		hint += "; rath run --session " + r.Output.String() + " MESSAGE continues its session"
 	}
+	if r.Name == batchName {
+		hint = batchAnew
+	}
 	return &hinted{&reworded{fmt.Sprintf("run %s has ended: %s", r.ID, ends[r.State]), store.ErrEndedRun}, hint}
 }
 

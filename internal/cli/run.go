@@ -203,7 +203,7 @@ func (a *app) message(ctx context.Context, args []string) (string, error) {
 	message := strings.TrimRight(strings.Join(parts, " "), "\n")
 	switch {
 	case strings.TrimSpace(message) == "":
-		return "", usage(errors.New("the message is empty"))
+		return "", usage(&hinted{errors.New("the message is empty"), `give it as an argument, rath run "Count the words in README.md", or - for stdin`})
 	case len(message) > maxMessage:
 		return "", usage(&hinted{fmt.Errorf("the message is longer than %d MiB", maxMessage>>20), fileInstead})
 	case !utf8.ValidString(message):

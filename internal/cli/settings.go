@@ -22,14 +22,8 @@ func (a *app) configCommand() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "set KEY VALUE", Short: "Change a setting", Args: cobra.ExactArgs(2),
-			Example: "  rath config set llm.default_provider main\n  rath config set llm.providers.main.model gpt-5.5\n  rath config set llm.providers.main.api_key sk-...",
-			RunE: func(_ *cobra.Command, args []string) error {
-				_, c, err := a.home()
-				if err != nil {
-					return err
-				}
-				return keyed(c.Set(args[0], args[1]))
-			},
+			Example: "  rath config set llm.providers.main.model gpt-5.5\n  rath config set llm.providers.main.api_key sk-...\n  rath config set llm.default_provider main",
+			RunE:    func(_ *cobra.Command, args []string) error { return a.configSet(args[0], args[1]) },
 		},
 		&cobra.Command{
 			Use: "list", Short: "Show every setting", Args: cobra.NoArgs,
@@ -41,6 +35,22 @@ func (a *app) configCommand() *cobra.Command {
 		},
 	)
 	return cmd
+}
+
+// configSet says what was set to programs alone: a user has just typed it.
+func (a *app) configSet(key, text string) error {
+	_, c, err := a.home()
+	if err == nil {
+		err = c.Set(key, text)
+	}
+	if err != nil || !a.asJSON {
+		return keyed(err)
+	}
+	v, _, err := c.Get(key)
+	if err != nil {
+		return err
+	}
+	return a.printValue(v, v.Text, false)
 }
 
 func (a *app) configGet(key string, origin bool) error {

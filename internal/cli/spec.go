@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net"
-	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -52,6 +50,8 @@ type modelSpec struct {
 	SecretURL  bool       `json:"secret_url,omitempty"` // there was more to the base URL
 	APIVersion string     `json:"api_version,omitempty"`
 	Params     llm.Params `json:"params"`
+
+	why string // it was chosen; empty for one of the record
 }
 
 // spec makes the spec of the flags.
@@ -82,7 +82,7 @@ func (f runFlags) spec(a *app, chosen choice, home string) (s spec, err error) {
 // choose sets the model.
 func (s *modelSpec) choose(c choice) {
 	s.Model, s.Provider = c.scheme+":"+c.name, c.configured
-	s.APIVersion, s.Params = c.provider.APIVersion, c.params()
+	s.APIVersion, s.Params, s.why = c.provider.APIVersion, c.params(), c.why
 	s.ask(c.provider.BaseURL)
 }
 
@@ -207,16 +207,14 @@ func (a *app) modelOf(s spec, baseURL string) (choice, error) {
 	}
 	given.BaseURL = s.BaseURL
 	chosen, err = resolve(c, a.env, s.Provider, given, why)
-	if err == nil && brought && chosen.provider.APIKey != "" && !onThisMachine(s.BaseURL) {
+	if err == nil && brought && config.OnThisMachine(s.BaseURL) {
+		chosen.provider.APIKey = "" // as package config has it
+	}
+	if err == nil && brought && chosen.provider.APIKey != "" {
 		err := fmt.Errorf("the run asked the server %s: the record in the working directory says so, and nothing else", s.BaseURL)
 		return choice{}, &hinted{err, "if your key may go there: --base-url " + s.BaseURL}
 	}
 	return chosen, err
-}
-
-func onThisMachine(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback())
 }
 
 // overrides are flags that change what a run is done with again.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -18,23 +17,27 @@ import (
 	metricnoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	tracenoop "go.opentelemetry.io/otel/trace/noop"
 )
 
-// lastFlush is how long the command waits at its end for a collector to take the rest.
-const lastFlush = 2 * time.Second
+const (
+	lastFlush = 2 * time.Second        // how long the command waits at its end for a collector to take the rest
+	lastWord  = 200 * time.Millisecond // of it, for what is being sent to say why it does not come to its end
+)
 
 // exporting is what the command sends to OpenTelemetry at work. The nil exporting sends
 // nothing.
 type exporting struct {
-	to     exports
-	traces *sdktrace.TracerProvider // nil: none are sent
-	meters *sdkmetric.MeterProvider
-	mu     sync.Mutex
-	failed error // the first failure
+	to             exports
+	traces         *sdktrace.TracerProvider // nil: none are sent
+	meters         *sdkmetric.MeterProvider
+	spans, metrics outcome
+	hurry          context.CancelFunc
+
+	mu   sync.Mutex
+	said error // what OpenTelemetry complained of first, but for what was not sent
 }
 
 // startTelemetry sets the global providers, where the environment names a collector, and puts
@@ -42,20 +45,39 @@ type exporting struct {
 // command from its work.
 func (a *app) startTelemetry(ctx context.Context) (context.Context, *exporting) {
 	to := a.exports()
-	if to.problem != nil {
-		fmt.Fprintln(a.err, "warning: no spans and metrics are sent:", printable(to.problem.Error()))
+	for _, problem := range to.problems {
+		a.warnTelemetry(problem.Error())
 	}
 	if to.traces == "" && to.metrics == "" {
 		return ctx, nil
 	}
 	x := &exporting{to: to}
+	x.spans.hurry, x.hurry = context.WithCancel(context.Background())
+	x.metrics.hurry = x.spans.hurry
+	silence(otel.SetLogger)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(x.fail))
 	if err := x.start(ctx); err != nil {
 		x.fail(err)
 	}
+	if err := x.complaint(); err != nil {
+		a.warnTelemetry("a setting of OpenTelemetry is not taken: " + err.Error())
+	}
 	ctx = telemetry.WithScrub(ctx, evidence.Scrub)
 	parent := propagation.MapCarrier{"traceparent": a.env("TRACEPARENT"), "tracestate": a.env("TRACESTATE")}
 	return propagation.TraceContext{}.Extract(ctx, parent), x
+}
+
+// silence sets the zero logger, which writes nothing: OpenTelemetry's own prints values of
+// the environment, and the headers among them are secret. [exports] says what is wrong with
+// them.
+func silence[Logger any](set func(Logger)) {
+	var none Logger
+	set(none)
+}
+
+// warnTelemetry writes a line that may have something secret in it.
+func (a *app) warnTelemetry(text string) {
+	fmt.Fprintln(a.err, "warning:", printable(oneLine(evidence.ScrubText(text), 600)))
 }
 
 func (x *exporting) start(ctx context.Context) error {
@@ -64,47 +86,48 @@ func (x *exporting) start(ctx context.Context) error {
 	if x.to.traces != "" {
 		exporter, failed := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(x.to.traces))
 		if failed != nil {
-			return failed
+			return errors.Join(err, failed)
 		}
-		x.traces = sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(of))
+		batches := sdktrace.NewBatchSpanProcessor(spansOut{exporter, &x.spans}, x.to.spans...)
+		x.traces = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(endedSpans{batches, &x.spans}), sdktrace.WithResource(of))
 		otel.SetTracerProvider(x.traces)
 	}
 	if x.to.metrics != "" {
 		exporter, failed := otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(x.to.metrics))
 		if failed != nil {
-			return failed
+			return errors.Join(err, failed)
 		}
-		x.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewPeriodicReader(notEmpty{exporter})), sdkmetric.WithResource(of))
+		reader := sdkmetric.NewPeriodicReader(metricsOut{exporter, &x.metrics})
+		x.meters = sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(of))
 		otel.SetMeterProvider(x.meters)
 	}
 	return err
 }
 
-// notEmpty exports metrics, and asks nobody where there are none: most commands have none.
-type notEmpty struct{ sdkmetric.Exporter }
-
-func (e notEmpty) Export(ctx context.Context, m *metricdata.ResourceMetrics) error {
-	if len(m.ScopeMetrics) == 0 {
-		return nil
-	}
-	return e.Exporter.Export(ctx, m)
-}
-
 func (x *exporting) fail(err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.failed == nil {
-		x.failed = err
+	if x.said == nil {
+		x.said = err
 	}
 }
 
-// stop sends what is left, for as long as lastFlush, and returns why not all was sent.
-func (x *exporting) stop() error {
-	if x == nil {
-		return nil
-	}
+// complaint returns what was complained of first since it was called before: the SDK says
+// a thing several times.
+func (x *exporting) complaint() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	said := x.said
+	x.said = nil
+	return said
+}
+
+// stop sends what is left, for as long as lastFlush.
+func (x *exporting) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastFlush)
 	defer cancel()
+	defer x.hurry()
+	defer time.AfterFunc(lastFlush-lastWord, x.hurry).Stop()
 	var sent sync.WaitGroup
 	if x.traces != nil {
 		sent.Go(func() { x.end(ctx, x.traces.Shutdown) })
@@ -117,86 +140,34 @@ func (x *exporting) stop() error {
 	select {
 	case <-all:
 	case <-ctx.Done():
-		x.fail(ctx.Err())
 	}
 	otel.SetTracerProvider(tracenoop.NewTracerProvider())
 	otel.SetMeterProvider(metricnoop.NewMeterProvider())
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.failed
 }
 
+// end shuts a provider down. What time did not suffice for counts as not sent.
 func (x *exporting) end(ctx context.Context, shutdown func(context.Context) error) {
-	if err := shutdown(ctx); err != nil {
+	if err := shutdown(ctx); err != nil && ctx.Err() == nil {
 		x.fail(err)
 	}
 }
 
 // stopTelemetry tells on stderr, in a line, what of it was not sent.
 func (a *app) stopTelemetry(x *exporting) {
-	err := x.stop()
-	if err == nil {
+	if x == nil {
 		return
 	}
-	text := err.Error()
-	var request *url.Error // its text has the address, with what is secret in it
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		text = "the collector does not answer"
-	case errors.As(err, &request):
-		text = request.Err.Error()
-	}
-	fmt.Fprintf(a.err, "warning: not all spans and metrics were sent to %s: %s\n", x.to, printable(oneLine(evidence.ScrubText(text), 300)))
-}
-
-// exports are the addresses that spans and metrics go to; empty: nowhere.
-type exports struct {
-	traces, metrics string
-	problem         error // with the environment
-}
-
-// exports reads the environment as OpenTelemetry says, but that without an endpoint nothing
-// is sent.
-func (a *app) exports() (to exports) {
-	if strings.EqualFold(a.env("OTEL_SDK_DISABLED"), "true") {
-		return to
-	}
-	var errs [2]error
-	to.traces, errs[0] = a.exportsTo("TRACES", "/v1/traces")
-	to.metrics, errs[1] = a.exportsTo("METRICS", "/v1/metrics")
-	if to.problem = errs[0]; to.problem == nil {
-		to.problem = errs[1]
-	}
-	return to
-}
-
-// exportsTo returns where one signal goes.
-func (a *app) exportsTo(signal, path string) (string, error) {
-	const prefix = "OTEL_EXPORTER_OTLP_"
-	name, address := prefix+signal+"_ENDPOINT", a.env(prefix+signal+"_ENDPOINT")
-	if address == "" {
-		if name, address = prefix+"ENDPOINT", a.env(prefix+"ENDPOINT"); address == "" {
-			return "", nil
+	x.stop()
+	var lost []string
+	for _, text := range []string{x.spans.lostSpans(x.to.traces), x.metrics.lostMetrics(x.to.metrics)} {
+		if text != "" {
+			lost = append(lost, text)
 		}
-		address = strings.TrimRight(address, "/") + path
 	}
-	switch exporter := "OTEL_" + signal + "_EXPORTER"; a.env(exporter) {
-	case "", "otlp":
-	case "none":
-		return "", nil
-	default:
-		return "", fmt.Errorf("%s is %q, and rath knows otlp and none", exporter, a.env(exporter))
+	if len(lost) > 0 {
+		a.warnTelemetry(strings.Join(lost, "; "))
 	}
-	protocol := a.env(prefix + signal + "_PROTOCOL")
-	if protocol == "" {
-		protocol = a.env(prefix + "PROTOCOL")
+	if err := x.complaint(); err != nil {
+		a.warnTelemetry("OpenTelemetry: " + err.Error())
 	}
-	if protocol != "" && protocol != "http/protobuf" {
-		return "", fmt.Errorf("the OTLP protocol is %q, and rath speaks http/protobuf, by default on port 4318", protocol)
-	}
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", fmt.Errorf("%s is no address that begins with http:// or https://", name)
-	}
-	return address, nil
 }

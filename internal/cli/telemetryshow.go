@@ -27,8 +27,8 @@ func (to exports) String() string {
 func (a *app) examineTelemetry() []finding {
 	to := a.exports()
 	var found []finding
-	if to.problem != nil {
-		found = append(found, finding{"traces", "problem", to.problem.Error()})
+	for _, problem := range to.problems {
+		found = append(found, finding{"traces", "problem", problem.Error()})
 	}
 	switch text := to.String(); {
 	case text == "":

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -32,7 +31,7 @@ func Load(home string) (*Config, error) {
 	if c.credentials, err = load(c.credentialsFile()); err != nil {
 		return nil, err
 	}
-	return c, c.checkTypes()
+	return c, nil
 }
 
 // File returns where the settings are.
@@ -57,10 +56,10 @@ func (c *Config) Warnings() (warnings []string) {
 // known are the keys, * for a name of the user's choice, with the type of their value:
 // secrets are an object of texts that may be secret.
 var known = []struct{ key, kind string }{
-	{"llm.default_provider", "text"},
+	{"llm.default_provider", "provider"},
 	{"llm.embedding_provider", "text"},
 	{"llm.vlm_provider", "text"},
-	{"llm.providers.*.provider_kind", "text"},
+	{"llm.providers.*.provider_kind", "provider kind"},
 	{"llm.providers.*.model", "text"},
 	{"llm.providers.*.api_key", "secret"},
 	{"llm.providers.*.base_url", "text"},
@@ -211,6 +210,9 @@ func (c *Config) Set(key, text string) error {
 		return err
 	}
 	v, err := valueOf(text, kind)
+	if err == nil && kind == "provider" {
+		err = c.checkProvider(text)
+	}
 	if err != nil {
 		return &Error{File: c.File(), Key: key, Err: fmt.Errorf("%w: %w", ErrValue, err), hint: "give it " + forms[kind]}
 	}
@@ -239,21 +241,39 @@ func (c *Config) change(file *jsontext.Value, name string, path []string, v json
 
 // forms are what the values look like that can be wrong.
 var forms = map[string]string{
-	"number":      "a number such as 0.5",
-	"truth value": "true or false",
-	"list":        `words, or a JSON list such as ["npx","server"]`,
-	"secrets":     `a JSON object of texts such as {"NAME":"value"}`,
-	"patterns":    `a regular expression, or a JSON list such as ["ACME-[0-9]+","(?i)badge: (\\w+)"]`,
+	"number":        "a number such as 0.5",
+	"provider kind": "openai or anthropic: many servers speak the protocol of one of them",
+	"truth value":   "true or false",
+	"list":          `words, or a JSON list such as ["npx","server"]`,
+	"secrets":       `a JSON object of texts such as {"NAME":"value"}`,
+	"provider":      "the name of a provider that has settings, such as main after rath config set llm.providers.main.model NAME, or offline",
+	"patterns":      `a regular expression, or a JSON list such as ["ACME-[0-9]+","(?i)badge: (\\w+)"]`,
+}
+
+// providerKinds are what there are drivers for.
+var providerKinds = []string{"openai", "anthropic"}
+
+// checkProvider refuses a default that no run could use. The empty one is none.
+func (c *Config) checkProvider(name string) error {
+	if name == "" || name == offline || c.HasProvider(name) {
+		return nil
+	}
+	return fmt.Errorf("the provider %q has no settings", name)
 }
 
 func valueOf(text, kind string) (jsontext.Value, error) {
+	if kind == "provider kind" && !slices.Contains(providerKinds, text) {
+		return nil, fmt.Errorf("%q is none of %s", text, strings.Join(providerKinds, ", "))
+	}
 	switch kind {
-	case "text", "secret":
+	case "text", "secret", "provider", "provider kind":
 		return jsontext.AppendQuote(nil, text)
 	case "number":
 		if _, err := strconv.ParseFloat(text, 64); err != nil {
 			return nil, fmt.Errorf("%q is no number", text)
 		}
+	case "list":
+		return listValue(text)
 	case "patterns":
 		return patternsValue(text)
 	case "secrets":
@@ -264,12 +284,20 @@ func valueOf(text, kind string) (jsontext.Value, error) {
 	}
 	v := jsontext.Value(text)
 	if !v.IsValid() || kindName(v.Kind()) != kind {
-		if kind == "list" {
-			return json.Marshal(strings.Fields(text)) // words do for a list
-		}
 		return nil, fmt.Errorf("%q is no JSON %s", text, kind)
 	}
 	return v, nil
+}
+
+// listValue reads a list of texts. Words do for one, but what begins as JSON must be that.
+func listValue(text string) (jsontext.Value, error) {
+	if !strings.HasPrefix(strings.TrimSpace(text), "[") {
+		return json.Marshal(strings.Fields(text))
+	}
+	if json.Unmarshal([]byte(text), new([]string)) != nil {
+		return nil, fmt.Errorf("%q is no JSON list of texts", text)
+	}
+	return jsontext.Value(text), nil
 }
 
 // List returns every known setting that is set.
@@ -305,22 +333,4 @@ func (c *Config) expand(key string) []string {
 		}
 	}
 	return names
-}
-
-// checkTypes refuses a known key whose value has the wrong type.
-func (c *Config) checkTypes() error {
-	for _, k := range known {
-		for _, key := range c.expand(k.key) {
-			path, kind, err := keyOf(key)
-			if err != nil {
-				continue
-			}
-			kind = cmp.Or(map[string]string{"secret": "text", "secrets": "object", "patterns": "list"}[kind], kind)
-			v, file := c.find(path)
-			if v != nil && v.Kind() != 'n' && kindName(v.Kind()) != kind {
-				return &Error{File: file, Key: key, Err: fmt.Errorf("it is a %s, not a %s", kindName(v.Kind()), kind)}
-			}
-		}
-	}
-	return nil
 }

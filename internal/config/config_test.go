@@ -183,16 +183,19 @@ func TestForeignServer(t *testing.T) {
 		given  Provider
 		env    []string
 		refuse bool
+		none   bool // no key goes to the server
 	}{
 		{name: "the key is the user's", config: evil, env: key, refuse: true},
-		{name: "no key", config: evil},
+		{name: "no key", config: evil, none: true},
 		{name: "their own key", config: withKey},
 		{name: "their own key, which the user's stands above", config: withKey, env: key, refuse: true},
 		{name: "the user named the server", config: evil, env: key, given: Provider{BaseURL: "https://evil.example/v1"}},
 		{name: "the environment names the server", config: evil, env: append(key, "OPENAI_BASE_URL", "https://good.example")},
 		{name: "the user chose the folder", config: evil, env: append(key, "OPENRATH_HOME", ".openrath")},
-		{name: "this machine", config: strings.Replace(evil, "evil.example", "127.0.0.1:8000", 1), env: key},
-		{name: "this machine by name", config: strings.Replace(evil, "evil.example", "localhost:8000", 1), env: key},
+		{name: "this machine", config: strings.Replace(evil, "evil.example", "127.0.0.1:8000", 1), env: key, none: true},
+		{name: "this machine and the user named it", config: strings.Replace(evil, "evil.example", "127.0.0.1:8000", 1), env: key, given: Provider{BaseURL: "http://127.0.0.1:8000"}},
+		{name: "this machine and their own key", config: strings.Replace(withKey, "evil.example", "127.0.0.1:8000", 1)},
+		{name: "this machine by name", config: strings.Replace(evil, "evil.example", "localhost:8000", 1), env: key, none: true},
 		{name: "not this machine", config: strings.Replace(evil, "evil.example", "localhost.evil.example", 1), env: key, refuse: true},
 		{name: "the official server", config: strings.Replace(evil, "evil.example", "api.openai.com", 1), env: key},
 		{name: "the official server in the clear", config: strings.Replace(evil, "https://evil.example", "http://api.openai.com", 1), env: key, refuse: true},
@@ -205,10 +208,13 @@ func TestForeignServer(t *testing.T) {
 			}
 			put(t, ".openrath", "config.json", test.config)
 			env := env(append(test.env, "HOME", t.TempDir())...)
-			_, err := loadHome(t, env).Provider("p", test.given, env)
+			p, err := loadHome(t, env).Provider("p", test.given, env)
 			var e *Error
 			if refused := errors.As(err, &e) && e.Hint() != ""; refused != test.refuse {
 				t.Errorf("refused: %t, want %t: %v", refused, test.refuse, err)
+			}
+			if err == nil && (p.APIKey == "") != test.none {
+				t.Errorf("the key that goes to %s: %q (%s)", p.BaseURL, p.APIKey, p.Origins["api_key"])
 			}
 		})
 	}
@@ -294,6 +300,7 @@ func TestDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	asked := loadWith(t, "llm.default_provider", "offline")
 	for _, test := range []struct {
 		c        *Config
 		env      Env
@@ -308,6 +315,7 @@ func TestDefault(t *testing.T) {
 		{none, env("OPENAI_API_KEY", "k"), "", "offline"},
 		{none, env("ANTHROPIC_API_KEY", "k"), "", "offline"},
 		{none, env(), "", "offline"},
+		{asked, env("OPENAI_API_KEY", "k", "OPENAI_DEFAULT_MODEL", "m"), "", "offline"},
 	} {
 		if provider, kind, why := test.c.Default(test.env); provider != test.provider || kind != test.kind || why == "" {
 			t.Errorf("%q, %q, %q: want %q, %q", provider, kind, why, test.provider, test.kind)
@@ -325,7 +333,9 @@ func TestBadFiles(t *testing.T) {
 		{`{"version":2}`, "newer than this program", 0},
 		{`{"llm":{"providers":{"a":{"model":1}}}}`, "llm.providers.a.model: it is a number, not a text", 0},
 		{`{"a":1,"a":2}`, "duplicate", 1},
-		{`[]`, "", 0},
+		{`[]`, "it is a list, not an object", 0},
+		{`5`, "it is a number, not an object", 0},
+		{`{"version":"1"}`, "its version is a text, not a number", 0},
 	} {
 		dir := t.TempDir()
 		put(t, dir, "config.json", test.text)
@@ -343,9 +353,20 @@ func TestSetErrors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kv := range [][2]string{{"nope", "x"}, {"llm.providers..model", "x"}, {"llm.providers.a.temperature", "hot"}, {"mcp.servers.a.env", "[]"}} {
+	for _, kv := range [][2]string{{"nope", "x"}, {"llm.providers..model", "x"}, {"llm.providers.a.temperature", "hot"}, {"mcp.servers.a.env", "[]"},
+		{"llm.default_provider", "nosuch"}, {"llm.providers.a.provider_kind", "gemini"},
+		{"mcp.default_enabled", "[1"}, {"mcp.default_enabled", "[1]"}, {"mcp.servers.a.command", ` ["npx" "x"]`},
+	} {
 		if err := c.Set(kv[0], kv[1]); err == nil {
 			t.Errorf("%v was taken", kv)
+		}
+	}
+	if _, err := os.Stat(c.File()); err == nil {
+		t.Error("something was saved:", read(t, dir, "config.json"))
+	}
+	for _, kv := range [][2]string{{"llm.default_provider", "offline"}, {"llm.providers.a.provider_kind", "anthropic"}, {"llm.default_provider", "a"}, {"llm.default_provider", ""}} {
+		if err := c.Set(kv[0], kv[1]); err != nil {
+			t.Errorf("%v: %v", kv, err)
 		}
 	}
 	if err := c.Set("mcp.default_enabled", `["a","b"]`); err != nil {
@@ -357,7 +378,7 @@ func TestSetErrors(t *testing.T) {
 	put(t, dir, "file", "")
 	blocked := &Config{home: filepath.Join(dir, "file")}
 	var e *Error
-	if err := blocked.Set("llm.default_provider", "x"); !errors.As(err, &e) || e.Hint() == "" {
+	if err := blocked.Set("llm.embedding_provider", "x"); !errors.As(err, &e) || e.Hint() == "" {
 		t.Error(err)
 	}
 }
@@ -387,10 +408,10 @@ func TestSymlinkStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Set("llm.default_provider", "x"); err != nil {
+	if err := c.Set("llm.embedding_provider", "x"); err != nil {
 		t.Fatal(err)
 	}
-	if info, _ := os.Lstat(c.File()); info.Mode()&os.ModeSymlink == 0 || !strings.Contains(read(t, real, "c.json"), "default_provider") {
+	if info, _ := os.Lstat(c.File()); info.Mode()&os.ModeSymlink == 0 || !strings.Contains(read(t, real, "c.json"), "embedding_provider") {
 		t.Error("the link was replaced")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -113,7 +114,7 @@ func replace(v jsontext.Value, path []string, with jsontext.Value) (jsontext.Val
 	if len(path) == 0 {
 		return with, nil
 	}
-	if v == nil {
+	if v == nil || v.Kind() == 'n' {
 		v = jsontext.Value("{}")
 	}
 	o, err := parseObject(v)
@@ -134,8 +135,11 @@ func load(file string) (jsontext.Value, error) {
 		return nil, &Error{File: file, Err: err}
 	}
 	v := jsontext.Value(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")))
-	if err := check(v); err != nil {
-		e := &Error{File: file, Err: err}
+	if err := check(file, v); err != nil {
+		if errors.As(err, new(*Error)) {
+			return nil, err
+		}
+		e := &Error{File: file, Err: err, hint: correctFile}
 		var syntax *jsontext.SyntacticError
 		if errors.As(err, &syntax) {
 			e.Line, e.Column = position(v, syntax.ByteOffset)
@@ -146,18 +150,22 @@ func load(file string) (jsontext.Value, error) {
 	return v, nil
 }
 
-func check(v jsontext.Value) error {
-	var top struct {
-		Version *float64       `json:"version"`
-		Rest    jsontext.Value `json:",embed"`
-	}
-	if err := json.Unmarshal(v, &top); err != nil {
+// check refuses what is no configuration of a version that is known.
+func check(file string, v jsontext.Value) error {
+	if err := json.Unmarshal(v, new(jsontext.Value)); err != nil {
 		return err
 	}
-	if top.Version != nil && *top.Version > version {
-		return fmt.Errorf("version %v is newer than this program, which knows %d", *top.Version, version)
+	if v.Kind() != '{' {
+		return fmt.Errorf("it is %s, not an object", article(kindName(v.Kind())))
 	}
-	return nil
+	number := lookup(v, []string{"version"})
+	if number != nil && number.Kind() != '0' && number.Kind() != 'n' {
+		return fmt.Errorf("its version is %s, not a number", article(kindName(number.Kind())))
+	}
+	if n, err := strconv.ParseFloat(string(number), 64); err == nil && n > version {
+		return fmt.Errorf("version %v is newer than this program, which knows %d", n, version)
+	}
+	return checkTypes(file, v)
 }
 
 func position(data []byte, offset int64) (line, column int) {

@@ -42,8 +42,9 @@ func (c *Config) Memory(name string, env Env) (MemoryProvider, error) {
 	server := Provider{Kind: m.Kind, Origins: map[string]string{}}
 	server.BaseURL, server.Origins["base_url"] = c.text("memory", "providers", name, "base_url")
 	server.APIKey, server.Origins["api_key"] = c.text("memory", "providers", name, "api_key")
+	err := c.guard("memory.providers."+name, &server, env)
 	m.BaseURL, m.APIKey = server.BaseURL, server.APIKey
-	return m, c.guard("memory.providers."+name, server, env)
+	return m, err
 }
 
 // Embedding returns the settings for a provider of models as one that makes vectors, or

@@ -81,7 +81,8 @@ func (c *Config) Provider(name string, given Provider, env Env) (Provider, error
 		set("model", &p.Model, flag(given.Model), file("model"))
 	}
 	c.numbers(&p, at)
-	return p, c.guard("llm.providers."+name, p, env)
+	err := c.guard("llm.providers."+name, &p, env)
+	return p, err
 }
 
 type source struct{ value, origin string }
@@ -102,22 +103,39 @@ func (c *Config) numbers(p *Provider, at []string) {
 // Default says which model to use when none is asked for: the configuration's default
 // provider, then the environment, then the offline model. why explains the choice.
 func (c *Config) Default(env Env) (provider string, kind string, why string) {
-	if name, origin := c.text("llm", "default_provider"); name != "" {
+	name, origin := c.text("llm", "default_provider")
+	switch {
+	case name == offline && !c.HasProvider(name):
+		return "", offline, "llm.default_provider in " + origin
+	case name != "":
 		kind, _ := c.text("llm", "providers", name, "provider_kind")
 		return name, cmp.Or(kind, "openai"), "llm.default_provider in " + origin
 	}
 	model := env("OPENAI_DEFAULT_MODEL")
-	key := cmp.Or(env("OPENAI_API_KEY"), env("AZURE_OPENAI_API_KEY"), env("AZURE_API_KEY"))
-	base := cmp.Or(env("OPENAI_BASE_URL"), env("AZURE_OPENAI_ENDPOINT"))
+	key := set(env, "OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_API_KEY")
+	base := set(env, "OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT")
 	switch {
 	case model != "" && (key != "" || base != ""):
 		return "", "openai", "OPENAI_DEFAULT_MODEL"
 	case env("ANTHROPIC_API_KEY") != "" && env("ANTHROPIC_DEFAULT_MODEL") != "":
 		return "", "anthropic", "ANTHROPIC_DEFAULT_MODEL"
 	case key != "":
-		return "", "offline", "there is an API key, but no model is named: set OPENAI_DEFAULT_MODEL or use --model"
+		return "", offline, key + " is set, but no model is named: set OPENAI_DEFAULT_MODEL or use --model openai:NAME"
 	case env("ANTHROPIC_API_KEY") != "":
-		return "", "offline", "ANTHROPIC_API_KEY is set, but no model is named: set ANTHROPIC_DEFAULT_MODEL or use --model anthropic:NAME"
+		return "", offline, "ANTHROPIC_API_KEY is set, but no model is named: set ANTHROPIC_DEFAULT_MODEL or use --model anthropic:NAME"
 	}
-	return "", "offline", "no model is configured"
+	return "", offline, "no model is configured"
 }
+
+// set is the first of the variables that is set.
+func set(env Env, names ...string) string {
+	for _, name := range names {
+		if env(name) != "" {
+			return name
+		}
+	}
+	return ""
+}
+
+// offline is the kind of the model that is built in, and needs no settings.
+const offline = "offline"

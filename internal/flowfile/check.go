@@ -155,24 +155,34 @@ func (f *File) checkAgents(r *report) {
 			r.add(f.root.at("agents", name, "compress", "with"), "", "%s does not compress", a.Compress.With)
 		}
 	}
-	if b := f.spec.Budget; b != nil {
-		f.checkTime(r, b.Time, "budget", "time")
+	if f.spec.Budget != nil {
+		f.checkTime(r, "budget", "time")
 	}
 	for name, s := range f.spec.MCP {
-		f.checkTime(r, s.Timeout, "mcp", name, "timeout")
+		f.checkTime(r, "mcp", name, "timeout")
 		if s.URL != "" && (s.InSandbox || s.Dir != "" || len(s.Env) > 0) {
 			r.add(f.root.at("mcp", name), "", "sandbox, cwd and env are for a command")
 		}
 	}
 	for name, w := range f.spec.Workflows {
 		if w.Budget != nil {
-			f.checkTime(r, w.Budget.Time, "workflows", name, "budget", "time")
+			f.checkTime(r, "workflows", name, "budget", "time")
 		}
 	}
 }
 
-func (f *File) checkTime(r *report, d span, path ...any) {
-	if at := f.root.at(path...); at.kind == isText && d < span(time.Millisecond) {
+// checkTime looks at a duration, if there is one. Its form is the schema's, so that Go can
+// only find it too long.
+func (f *File) checkTime(r *report, path ...any) {
+	at := f.root.at(path...)
+	if at.kind != isText {
+		return
+	}
+	d, err := time.ParseDuration(at.value.(string))
+	switch {
+	case err != nil:
+		r.add(at, "such as 90s or 5m", "%v is longer than there are durations: about 292 years", at.value)
+	case d < time.Millisecond:
 		r.add(at, "such as 90s or 5m", "%v is no time for anything", at.value)
 	}
 }

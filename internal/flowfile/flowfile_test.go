@@ -184,7 +184,7 @@ func TestProblems(t *testing.T) {
 		"syntax":    {"agents: {a: {model: [}}", []string{"1:"}},
 		"empty":     {"", []string{"1:1 : the file is empty"}},
 		"scalar":    {"hello", []string{"it must be an object, and is a text"}},
-		"documents": {"agents: {a: {}}\n---\nagents: {b: {}}\n", []string{"second document"}},
+		"documents": {"agents: {a: {}}\n---\nagents: {b: {}}\n", []string{"3:1 : there is a second document"}},
 		"merge":     {"agents: {a: &x {}, b: {<<: *x}}", []string{"merge keys are not used here"}},
 		"alias":     {"agents: {a: *x}", []string{`there is no anchor "x"`}},
 		"itself":    {"agents: &x {a: *x}", []string{"too much in it"}},
@@ -194,6 +194,21 @@ func TestProblems(t *testing.T) {
 		"dashes":    {strings.Repeat("- ", 1000), []string{"nested more than"}},
 		"time":      {"agents: {a: {}}\nbudget: {time: 0s, tokens: 1.5}", []string{"2:28 budget.tokens: 1.5 is no whole number"}},
 		"done":      {"agents: {done: {}}\nworkflows: {r: {route: {choices: [done]}}}", []string{"has a meaning of its own"}},
+		"too long": {"budget:\n  time: 99999999999h\nmcp: {m: {command: [x], timeout: 9999999h}}\nagents: {a: {}}\nworkflows:\n  w: {budget: {of: a, time: 99999999999h}}\n", []string{
+			"2:9 budget.time: 99999999999h is longer than", "3:34 mcp.m.timeout: 9999999h is longer", "6:29 workflows.w.budget.time: 99999999999h is longer",
+		}},
+		"too short": {"agents: {a: {}}\nbudget: {time: 0s}", []string{"2:16 budget.time: 0s is no time for anything"}},
+		"tiny cost": {"agents: {a: {}}\nbudget: {cost: 0.0000000001}\nworkflows: {w: {budget: {of: a, cost: 0.0000000009}}}", []string{
+			"2:16 budget.cost: 0.0000000001 is less than 0.000000001", "3:39 workflows.w.budget.cost: 0.0000000009 is less",
+		}},
+		"numbers": {"agents: {a: {}}\nbudget:\n  tokens: 1e300\n  calls: 99999999999999999999\n  tool_calls: 1e400\n", []string{"5:15 budget.tool_calls: 1e400 is no number that can be used"}},
+		"large": {"agents: {a: {}}\nbudget:\n  tokens: 1e300\n  calls: 99999999999999999999\n  tool_calls: '5'\n", []string{
+			"3:11 budget.tokens: 1e+300 is more than 1000000000000", "4:10 budget.calls: 100000000000000000000 is more than", "5:15 budget.tool_calls: it must be a number, and is a text",
+		}},
+		"no text":   {"agents: {a: {prompt: 1e5}}", []string{"1:22 agents.a.prompt: it must be a text, and is a number (in quotes it is a text)"}},
+		"workflows": {"agents: {a: {}}\nworkflows: {w: {sequence: [a], compress: {}}}", []string{"only one of sequence, compress (make a workflow of its own of each)"}},
+		"servers":   {"agents: {a: {}}\nmcp: {m: {command: [x], url: 'http://x'}}", []string{"2:11 mcp.m: it can have only one of command, url (leave out all but one)"}},
+		"until":     {"agents: {a: {}}\nworkflows: {l: {loop: {of: a, max_rounds: 1, until: {contains: x, matches: y}}}}", []string{"only one of contains, matches (leave out all but one)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := flowfile.Parse("f.yaml", []byte(test.text))
@@ -215,6 +230,18 @@ func TestProblems(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// An editor's mark at the beginning is none of the file's text, and a number with an exponent
+// is one.
+func TestMarkAndExponent(t *testing.T) {
+	f, err := flowfile.Parse("f.yaml", []byte("\ufeffagents: {a: {}}\nbudget: {tokens: 1e6, calls: 2.5e1, cost: 1e-9}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.BudgetText(); got != "1000000 tokens, $0.000000, 25 calls of models" {
+		t.Error(got)
 	}
 }
 

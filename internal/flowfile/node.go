@@ -2,6 +2,7 @@ package flowfile
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 )
 
@@ -81,10 +82,29 @@ func (n *node) plain() any {
 	return n.value
 }
 
-// integer reports whether a number is one, and small enough to be told from its neighbours.
+// integer reports whether it is a whole number, of whatever size.
 func (n *node) integer() bool {
 	f, ok := n.value.(float64)
-	return n.kind == isNumber && (!ok || f == float64(int64(f)))
+	return ok && f == math.Trunc(f)
+}
+
+// text is a scalar as people write it.
+func (n *node) text() string {
+	f, ok := n.value.(float64)
+	if !ok {
+		return fmt.Sprint(n.value)
+	}
+	return number(f)
+}
+
+// mostDigits is up to where a number is shown without an exponent.
+const mostDigits = 24
+
+func number(f float64) string {
+	if s := strconv.FormatFloat(f, 'f', -1, 64); len(s) <= mostDigits {
+		return s
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
 func below(path, name string) string {
@@ -104,8 +124,5 @@ func scalars(n *node) (all []string) {
 		}
 		return all
 	}
-	if f, ok := n.value.(float64); ok {
-		return []string{strconv.FormatFloat(f, 'f', -1, 64)}
-	}
-	return []string{fmt.Sprint(n.value)}
+	return []string{n.text()}
 }

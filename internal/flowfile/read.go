@@ -3,6 +3,8 @@ package flowfile
 import (
 	"errors"
 	"math"
+	"regexp"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -38,7 +40,7 @@ func read(data []byte, r *report) (root *node) {
 			root = nil
 		}
 	}()
-	tokens := lexer.Tokenize(string(data))
+	tokens := lexer.Tokenize(strings.TrimPrefix(string(data), "\ufeff"))
 	if t := tooDeep(tokens); t != nil {
 		r.add(placed(t), "", "it is nested more than %d levels deep", maxDepth)
 		return nil
@@ -64,7 +66,7 @@ func document(file *ast.File, top *node, r *report) *node {
 		return nil
 	case 1:
 	default:
-		r.add(placed(bodies[1].GetToken()), "", "there is a second document in the file")
+		r.add(beginning(bodies[1]), "", "there is a second document in the file")
 		return nil
 	}
 	c := converter{report: r, anchors: map[string]ast.Node{}}
@@ -121,6 +123,20 @@ func placed(t *token.Token) *node {
 	return n
 }
 
+// beginning is where a value begins. The token that the parser gives an object is its first
+// colon.
+func beginning(of ast.Node) *node {
+	switch of := of.(type) {
+	case *ast.MappingNode:
+		if len(of.Values) > 0 {
+			return placed(of.Values[0].Key.GetToken())
+		}
+	case *ast.MappingValueNode:
+		return placed(of.Key.GetToken())
+	}
+	return placed(of.GetToken())
+}
+
 // converter makes nodes of the parser's tree.
 type converter struct {
 	*report
@@ -130,7 +146,7 @@ type converter struct {
 }
 
 func (c *converter) fail(at ast.Node, path, hint, format string, args ...any) *node {
-	n := placed(at.GetToken())
+	n := beginning(at)
 	n.path, n.kind = path, isNull
 	c.failed = true
 	c.add(n, hint, format, args...)
@@ -144,7 +160,7 @@ func (c *converter) node(from ast.Node, path string, depth int) *node {
 		}
 		return c.fail(from, path, "", "the file has too much in it: more than %d values, with what aliases repeat, or %d levels", maxNodes, maxDepth)
 	}
-	n := placed(from.GetToken())
+	n := beginning(from)
 	n.path = path
 	switch from := from.(type) {
 	case *ast.MappingNode:
@@ -173,6 +189,9 @@ func (c *converter) node(from ast.Node, path string, depth int) *node {
 func (c *converter) scalar(n *node, from ast.Node) *node {
 	switch from := from.(type) {
 	case *ast.StringNode:
+		if from.Token.Type == token.StringType && isPlainNumber(from.Value) {
+			return c.large(n, from)
+		}
 		n.kind, n.value = isText, from.Value
 	case *ast.LiteralNode:
 		n.kind, n.value = isText, from.Value.Value
@@ -195,6 +214,21 @@ func (c *converter) scalar(n *node, from ast.Node) *node {
 	return n
 }
 
+// isPlainNumber reports whether a text without quotes is a number by YAML's core schema. The
+// parser takes numbers with an exponent and without a point for texts, and those of more
+// than 64 bits.
+var isPlainNumber = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`).MatchString
+
+// large is a number that the parser has left as a text.
+func (c *converter) large(n *node, from *ast.StringNode) *node {
+	f, err := strconv.ParseFloat(from.Value, 64)
+	if err != nil {
+		return c.fail(from, n.path, "", "%s is no number that can be used", from.Value)
+	}
+	n.kind, n.value = isNumber, f
+	return n
+}
+
 // float is an integer as JSON has it. One that is too large to be exact is so in any case
 // too large for a setting.
 func float(v any) any {
@@ -209,10 +243,6 @@ func float(v any) any {
 
 func (c *converter) object(n *node, values []*ast.MappingValueNode, depth int) *node {
 	n.kind = isObject
-	if len(values) > 0 {
-		first := placed(values[0].Key.GetToken())
-		n.line, n.column = first.line, first.column
-	}
 	lines := map[string]int{} // of the names
 	for _, v := range values {
 		if v.Key.IsMergeKey() {

@@ -63,7 +63,11 @@ func (s *shape) value(of *jsonschema.Schema, n *node, r *report) {
 		}
 	}
 	if want := kindOf(of); want != "" && want != n.kind {
-		r.add(n, "", "it must be %s, and is %s", want, n.kind)
+		hint := ""
+		if want == isText && n.value != nil {
+			hint = "in quotes it is a text"
+		}
+		r.add(n, hint, "it must be %s, and is %s", want, n.kind)
 		return
 	}
 	switch {
@@ -155,7 +159,11 @@ func (s *shape) choice(of *jsonschema.Schema, n *node, r *report) {
 	case len(there) == 0:
 		r.add(n, "", "it needs one of %s", strings.Join(names, ", "))
 	default:
-		r.add(n, "make a workflow of its own of each", "it can have only one of %s", strings.Join(there, ", "))
+		hint := "leave out all but one"
+		if of == s.root.Defs["workflow"] {
+			hint = "make a workflow of its own of each"
+		}
+		r.add(n, hint, "it can have only one of %s", strings.Join(there, ", "))
 	}
 }
 
@@ -200,13 +208,11 @@ func explain(of *jsonschema.Schema, n *node) (message, hint string) {
 		}
 		return fmt.Sprintf("%v is none of %s", n.value, strings.Join(names, ", ")), near(fmt.Sprint(n.value), names)
 	case of.Type == "integer" && !n.integer():
-		return fmt.Sprintf("%v is no whole number", n.value), ""
+		return fmt.Sprintf("%s is no whole number", n.text()), ""
 	case of.Minimum != nil && n.kind == isNumber && n.value.(float64) < *of.Minimum:
-		return fmt.Sprintf("%v is less than %v", n.value, *of.Minimum), ""
-	case of.ExclusiveMinimum != nil && n.kind == isNumber && n.value.(float64) <= *of.ExclusiveMinimum:
-		return fmt.Sprintf("%v is not more than %v", n.value, *of.ExclusiveMinimum), ""
+		return fmt.Sprintf("%s is less than %s", n.text(), number(*of.Minimum)), ""
 	case of.Maximum != nil && n.kind == isNumber && n.value.(float64) > *of.Maximum:
-		return fmt.Sprintf("%v is more than %v", n.value, *of.Maximum), ""
+		return fmt.Sprintf("%s is more than %s", n.text(), number(*of.Maximum)), ""
 	case of.MinLength != nil && n.value == "":
 		return "it is empty", ""
 	case of.MinItems != nil && len(n.items) < *of.MinItems:

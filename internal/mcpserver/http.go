@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -34,7 +35,8 @@ const idle = 30 * time.Minute
 
 // Handler serves over streamable HTTP. A page in a browser cannot use it: a request with
 // an origin other than this server's is refused, and so is one for a name that is not its
-// own, as a page whose name was made to lead to this machine sends.
+// own, as a page whose name was made to lead to this machine sends. It is made once for a
+// server, which from then on ends the calls of sessions that their clients end.
 func Handler(s *mcp.Server, address net.Addr, a Access) (http.Handler, error) {
 	local := isLocal(address.String())
 	if !local && a.Token == "" {
@@ -63,14 +65,17 @@ const stateless = "2026-07-28"
 // everyRevision serves clients of before and after sessions were given up.
 func everyRevision(s *mcp.Server, log *slog.Logger) http.Handler {
 	server := func(*http.Request) *mcp.Server { return s }
+	open := &calls{of: map[string]map[*context.CancelFunc]bool{}}
+	s.AddReceivingMiddleware(open.middleware)
 	before := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{Logger: log, SessionTimeout: idle})
+	ending := open.ending(before)
 	after := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{Logger: log, Stateless: true, PropagateRequestCancellation: true})
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Header.Get("Mcp-Protocol-Version") >= stateless { // revisions are dates
 			after.ServeHTTP(w, req)
 			return
 		}
-		before.ServeHTTP(w, req)
+		ending.ServeHTTP(w, req)
 	})
 }
 

@@ -125,3 +125,43 @@ func TestGivenUp(t *testing.T) {
 		server.Close()
 	}
 }
+
+// A client that ends its session ends the run that goes on in it.
+func TestSessionEnded(t *testing.T) {
+	w := waiting{began: make(chan struct{}), ended: make(chan struct{})}
+	h, err := Handler(New(w, &Options{Run: true}), address("127.0.0.1:80"), Access{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(h)
+	defer server.Close()
+	over := &mcp.StreamableClientTransport{Endpoint: server.URL, DisableStandaloneSSE: true}
+	c, err := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "1"}, nil).Connect(t.Context(), over, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	called := make(chan struct{})
+	go func() {
+		defer close(called)
+		_, _ = c.CallTool(t.Context(), &mcp.CallToolParams{Name: "run", Arguments: map[string]any{"prompt": "go"}})
+	}()
+	<-w.began
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Mcp-Session-Id", c.ID())
+	req.Header.Set("Mcp-Protocol-Version", "2025-11-25")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	select {
+	case <-w.ended:
+	case <-time.After(3 * time.Second):
+		t.Errorf("the run goes on: %s", res.Status)
+	}
+	<-called
+}

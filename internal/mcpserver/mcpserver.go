@@ -108,7 +108,9 @@ func New(b Backend, o *Options) *mcp.Server {
 		o = &Options{}
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "rath", Title: "Rath", Version: cmp.Or(o.Version, "unknown")}, &mcp.ServerOptions{
-		Instructions: instructions, Logger: o.Log, Capabilities: &mcp.ServerCapabilities{},
+		Instructions: instructions, Logger: o.Log,
+		// What is offered stays as it is, and of new sessions nobody is told: clients must not wait for that.
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}},
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" }, // what was said is one user's
 	})
 	reading := &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: new(bool)}

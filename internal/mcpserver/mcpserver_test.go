@@ -203,3 +203,12 @@ func TestFlows(t *testing.T) {
 		t.Errorf("%+v %v", res, err)
 	}
 }
+
+// A client that is promised news of the lists would wait for what never comes.
+func TestCapabilities(t *testing.T) {
+	got := connect(t, &Options{Run: true}, nil).InitializeResult().Capabilities
+	want := &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -24,6 +24,7 @@ type page struct {
 	synopsis string // the first sentence
 	imports  []string
 	parts    []part
+	note     string // what differs from one run to the next; may be empty
 	output   string
 }
 
@@ -104,9 +105,12 @@ func split(source, mark string) (parts []part) {
 	return parts
 }
 
-var output = regexp.MustCompile(`(?s)\t// Output:\n(.*?)\n}`)
+var (
+	noted  = regexp.MustCompile(`((?://.*\n)+)func Example\(\) {`)
+	output = regexp.MustCompile(`(?s)\t// Output:\n(.*?)\n}`)
+)
 
-// readOutput takes what the example's test compares with.
+// readOutput takes what the example's test compares with, and the comment of the test.
 func (p *page) readOutput(dir string) error {
 	data, err := os.ReadFile(filepath.Join(dir, "main_test.go"))
 	if err != nil {
@@ -115,6 +119,9 @@ func (p *page) readOutput(dir string) error {
 	m := output.FindSubmatch(data)
 	if m == nil {
 		return errors.New("main_test.go has no Example with output")
+	}
+	if n := noted.FindSubmatch(data); n != nil {
+		p.note = strings.ReplaceAll(string(n[1]), "// ", "") + "\n"
 	}
 	for line := range strings.Lines(string(m[1])) {
 		p.output += strings.TrimPrefix(strings.TrimPrefix(line, "\t//"), " ")
@@ -135,7 +142,7 @@ func (p *page) markdown() string {
 			fmt.Fprintf(&b, "```%s\n%s\n```\n\n", language, text)
 		}
 	}
-	fmt.Fprintf(&b, "## What it shows\n\n```sh\n%s\n```\n\n```text\n%s\n```\n\n", p.command(), strings.TrimSpace(p.output))
+	fmt.Fprintf(&b, "## What it shows\n\n```sh\n%s\n```\n\n%s```text\n%s\n```\n\n", p.command(), p.note, strings.TrimSpace(p.output))
 	fmt.Fprintf(&b, "The source is [examples/%s/%s](../../examples/%[1]s/%s).", p.dir, p.source, p.source)
 	if used := p.packages(); used != "" {
 		b.WriteString(" It uses the packages " + used + ".")
@@ -178,7 +185,8 @@ func (p *page) command() string {
 	if p.source == "main.go" {
 		return "go run ./examples/" + p.dir
 	}
-	return "rath check flow.yaml && rath summary flow.yaml && rath run -f flow.yaml \"Why is the sky blue?\""
+	return "go install ./cmd/rath && cd examples/" + p.dir +
+		"\nrath check flow.yaml\nrath summary flow.yaml\nrath run -f flow.yaml \"Why is the sky blue?\""
 }
 
 func (p *page) packages() string {

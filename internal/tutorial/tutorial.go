@@ -53,11 +53,13 @@ func readPages(root string) (pages []*page, err error) {
 const indexHead = `# Tutorial
 
 One program a page, and one idea a program. Each is a rung: it uses what those before it have
-shown. No key is needed: without one, models are played. With ` + "`-live`" + ` and a key in the
-environment, or a configured model, the real one answers.
+shown. No key is needed: models are played. The Go programs take ` + "`-live`" + `: then that model
+answers whose key is in the environment (` + "`OPENAI_API_KEY`, `ANTHROPIC_API_KEY`" + `), or which the
+configuration of ` + "`rath`" + ` names.
 
 The pages are made from the programs, from their comments and their tested output, by
-` + "`go generate ./...`" + `: what you read is what runs.
+` + "`go generate ./...`" + `: what you read is what runs. Where an output depends on the day or the
+machine, its page says so.
 
 ## The ladder
 

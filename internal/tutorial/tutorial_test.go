@@ -130,7 +130,7 @@ func TestPage(t *testing.T) {
 	source := "// Greeting: a [flow.Agent] says hello. That is all.\npackage main\n\nimport (\n\t\"fmt\"\n\n\t\"" + module + "/flow\"\n)\n\n" +
 		"// main says it:\n//\n//\tgo run .\nfunc main() {\n\t// not prose\n\tfmt.Println(\"hello\")\n}\n"
 	for name, text := range map[string]string{
-		"main.go": source, "main_test.go": "package main\n\nfunc Example() {\n\tmain()\n\t// Output:\n\t// hello\n\t//\n\t//   you\n}\n",
+		"main.go": source, "main_test.go": "package main\n\n// The name is\n// another each day.\nfunc Example() {\n\tmain()\n\t// Output:\n\t// hello\n\t//\n\t//   you\n}\n",
 	} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -165,6 +165,9 @@ func main() {
 ` + "```sh" + `
 go run ./examples/07_greet
 ` + "```" + `
+
+The name is
+another each day.
 
 ` + "```text" + `
 hello

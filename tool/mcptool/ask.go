@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -73,6 +74,9 @@ func (c *Client) ask(ctx context.Context, answer func(context.Context, *running)
 	return nil
 }
 
+// elicitLimit is how often a server may ask a person while a call runs.
+const elicitLimit = 32
+
 func (c *Client) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	e := Elicitation{Server: c.server.Name, Message: clean(req.Params.Message, noteLimit), URL: clean(req.Params.URL, noteLimit)}
 	if s := req.Params.RequestedSchema; s != nil {
@@ -83,6 +87,9 @@ func (c *Client) elicit(ctx context.Context, req *mcp.ElicitRequest) (*mcp.Elici
 	}
 	var a Answer
 	err := c.ask(ctx, func(ctx context.Context, r *running) (err error) {
+		if r.asked.Add(1) > elicitLimit {
+			return fmt.Errorf("a person was asked %d times for this call, which is all that a server may", elicitLimit)
+		}
 		e.Tool = r.what
 		a, err = c.opts.Elicit(ctx, e)
 		return err

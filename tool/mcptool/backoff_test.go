@@ -40,7 +40,7 @@ func TestBackoff(t *testing.T) {
 			expect(t, c, "echo", `{"text":"hi"}`, KindUnreachable)
 		}
 		first, last := tries[1].Sub(tries[0]), tries[7].Sub(tries[6])
-		if len(tries) != 8 || first > time.Second || last < 4*time.Second || last > 30*time.Second {
+		if len(tries) != 8 || first > time.Second || last < 2*time.Second || last > 30*time.Second {
 			t.Errorf("%d tries, the first after %v and the last after %v", len(tries), first, last)
 		}
 		up = true

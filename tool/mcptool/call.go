@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/openrath-go/rath/effect"
@@ -37,9 +37,9 @@ func (c *Client) newTool(name string, o offer) *tool.Tool {
 		lock := tool.Lock{Resource: "mcp/" + c.server.Name, Write: true}
 		t.Locks = func(context.Context, json.RawMessage) ([]tool.Lock, error) { return []tool.Lock{lock}, nil }
 	}
-	var output *jsonschema.Resolved
+	var output *tool.Schema
 	if o.Output != nil {
-		output, _ = resolve(o.Output) // it was checked when it was listed
+		output, _ = tool.ParseSchema(o.Output) // what cannot be used was told of when it was listed
 	}
 	t.Run = func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
 		res, err := request(ctx, c, o.Name, func(ctx context.Context, k *conn, token string) (*mcp.CallToolResult, error) {
@@ -50,7 +50,9 @@ func (c *Client) newTool(name string, o offer) *tool.Tool {
 		if err != nil {
 			return tool.Result{}, err
 		}
-		return resultOf(res, output), nil
+		out := resultOf(res, output)
+		c.hideIn(out.Parts)
+		return out, nil
 	}
 	return t
 }
@@ -67,6 +69,7 @@ type running struct {
 	timer *time.Timer
 	quiet time.Duration // that the server may be
 	last  time.Time     // when its time is up in any case
+	asked atomic.Int32  // how often a person was
 	held  int           // questions that wait for an answer: meanwhile the time stands still
 }
 
@@ -79,8 +82,9 @@ var errTimeout = errors.New("its time is up")
 // it has not done anything. The error is a *tool.Failure, or why ctx has ended.
 func request[T any](ctx context.Context, c *Client, what string, send func(context.Context, *conn, string) (T, error)) (T, error) {
 	var none T
-	life, done := c.during(ctx)
-	defer done()
+	life, end := c.outlive(ctx)
+	grace := time.Duration(0)
+	defer func() { end(grace) }()
 	for again := false; ; again = true {
 		k, err := c.connection(life)
 		if err != nil {
@@ -93,6 +97,7 @@ func request[T any](ctx context.Context, c *Client, what string, send func(conte
 		if err == nil {
 			k.suspect.Store(false)
 			c.works()
+			grace = time.Second // the answer's stream may have an end yet that lets the connection be used again
 			return out, nil
 		}
 		k.suspect.Store(true)
@@ -125,8 +130,6 @@ func (c *Client) finish(r *running) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.timer.Stop()
-	// The answer's stream may have an end yet that lets the connection be used again.
-	time.AfterFunc(time.Second, func() { r.cancel(nil) })
 	c.running = slices.DeleteFunc(c.running, func(other *running) bool { return other == r })
 }
 

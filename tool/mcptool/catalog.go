@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/openrath-go/rath/effect"
 	"github.com/openrath-go/rath/tool"
@@ -69,50 +68,57 @@ func (c *Client) catalog(ctx context.Context, k *conn) (catalog, error) {
 	if can.Tools == nil {
 		return found, nil
 	}
-	listed, cut, err := collect(k.session.Tools(ctx, nil))
+	seen := map[string]bool{}
+	cut, err := collect(k.session.Tools(ctx, nil), func(t *mcp.Tool) int { return c.enter(&found, t, seen) })
 	if err != nil {
 		k.suspect.Store(true)
 		return found, c.fail("list tools", k, err)
 	}
 	if cut {
-		found.tell("it has more than %d tools: the others are left out", toolLimit)
-	}
-	seen := map[string]bool{}
-	for _, t := range listed {
-		o, err := c.offerOf(t)
-		if err == nil && seen[o.Name] {
-			err = errors.New("there are two of that name")
-		}
-		if err != nil {
-			found.tell("the tool %s is left out: %s", clean(t.Name, 100), clean(c.hide(err.Error()), noteLimit))
-			continue
-		}
-		if o.Output, err = schemaOf(t.OutputSchema); err != nil {
-			found.tell("the results of the tool %s are not checked: %s", o.Name, clean(c.hide(err.Error()), noteLimit))
-		}
-		seen[o.Name] = true
-		found.Tools = append(found.Tools, o)
+		found.tell("it has more than %d tools, or more than %d bytes of them: the others are left out", toolLimit, catalogLimit)
 	}
 	return found, nil
+}
+
+// enter adds a tool if it can be used. It returns the bytes that are kept.
+func (c *Client) enter(found *catalog, t *mcp.Tool, seen map[string]bool) int {
+	o, err := c.offerOf(t)
+	if err == nil && seen[o.Name] {
+		err = errors.New("there are two of that name")
+	}
+	if err != nil {
+		problem := clean(c.hide(err.Error()), noteLimit)
+		found.tell("the tool %s is left out: %s", clean(t.Name, 100), problem)
+		return len(problem)
+	}
+	if o.Output, err = schemaOf(t.OutputSchema); err != nil {
+		found.tell("the results of the tool %s are not checked: %s", o.Name, clean(c.hide(err.Error()), noteLimit))
+	}
+	seen[o.Name] = true
+	found.Tools = append(found.Tools, o)
+	return len(o.Name) + len(o.Description) + len(o.Schema) + len(o.Output)
 }
 
 func (f *catalog) tell(format string, args ...any) {
 	f.Problems = append(f.Problems, fmt.Sprintf(format, args...))
 }
 
-// collect reads a list to its end, or the limit.
-func collect[T any](items iter.Seq2[*T, error]) (all []*T, cut bool, err error) {
+// collect reads a list to its end, or a limit. add keeps an item and returns how many
+// bytes that are.
+func collect[T any](items iter.Seq2[*T, error], add func(*T) int) (cut bool, err error) {
+	n, room := 0, catalogLimit
 	for item, err := range items {
 		switch {
 		case err != nil:
-			return nil, false, err
-		case len(all) == toolLimit:
-			return all, true, nil
+			return false, err
+		case n == toolLimit || room <= 0:
+			return true, nil
 		case item != nil:
-			all = append(all, item)
+			room -= add(item)
+			n++
 		}
 	}
-	return all, false, nil
+	return false, nil
 }
 
 // offerOf checks a tool as the server describes it.
@@ -172,19 +178,56 @@ func schemaOf(v any) (json.RawMessage, error) {
 	case len(data) > schemaLimit:
 		return nil, fmt.Errorf("its schema has more than %d bytes", schemaLimit)
 	}
-	_, err = resolve(data)
-	if err != nil {
+	if data, err = cleanSchema(data); err != nil {
+		return nil, err
+	}
+	if _, err := tool.ParseSchema(data); err != nil {
 		return nil, fmt.Errorf("its schema cannot be used: %w", err)
 	}
 	return data, nil
 }
 
-func resolve(data json.RawMessage) (*jsonschema.Resolved, error) {
-	var schema jsonschema.Schema
-	if err := json.Unmarshal(data, &schema); err != nil {
+// cleanSchema cleans what a schema says to its reader. What it says to a validator cannot
+// be cleaned: a schema that has there what does not print is refused.
+func cleanSchema(data json.RawMessage) (json.RawMessage, error) {
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
 		return nil, err
 	}
-	return schema.Resolve(nil)
+	v, err := cleanValue("", v)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
+}
+
+func cleanValue(key string, v any) (any, error) {
+	var err error
+	switch v := v.(type) {
+	case string:
+		switch {
+		case key == "title" || key == "description" || key == "$comment":
+			return clean(v, descriptionLimit), nil
+		case hides(v):
+			return nil, errHidden
+		}
+	case []any:
+		for i := range v {
+			if v[i], err = cleanValue("", v[i]); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for name := range v {
+			if hides(name) {
+				return nil, errHidden
+			}
+			if v[name], err = cleanValue(name, v[name]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
 }
 
 // offer takes what was found into use.
@@ -195,7 +238,7 @@ func (c *Client) offer(found catalog) {
 	}
 	extra := c.readers(found)
 	for _, t := range extra {
-		if slices.Contains(raw, t.Name) {
+		for slices.Contains(raw, t.Name) {
 			t.Name = "rath_" + t.Name // the server has one of its own
 		}
 		raw = append(raw, t.Name)

@@ -1,6 +1,7 @@
 package mcptool
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -15,7 +16,8 @@ const (
 	backlogLimit     = 32 << 20 // bytes that wait for a program to read them
 	descriptionLimit = 8 << 10
 	schemaLimit      = 128 << 10
-	toolLimit        = 1000 // tools, resources or prompts of one server
+	catalogLimit     = 8 << 20 // bytes of all tools, resources or prompts
+	toolLimit        = 1000    // tools, resources or prompts of one server
 	noteLimit        = 2 << 10
 	stderrLimit      = 8 << 10
 	stderrLines      = 10
@@ -25,16 +27,7 @@ const (
 // characters, overrides of the writing direction and all that prints nothing, which could
 // deceive either. It is cut to n bytes.
 func clean(text string, n int) string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n', r == '\t', r == '\u200c', r == '\u200d': // joiners are part of many scripts
-			return r
-		case r == '\r', !unicode.IsGraphic(r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(visible(text))
 	if len(text) <= n {
 		return text
 	}
@@ -43,6 +36,40 @@ func clean(text string, n int) string {
 		cut--
 	}
 	return fmt.Sprintf("%s [... %d bytes cut ...]", text[:cut], len(text)-cut)
+}
+
+// visible drops what does not print. Joiners and variations are part of many scripts, but
+// only one at a time: a run of them can carry a text that nobody sees.
+func visible(text string) string {
+	var last rune
+	return strings.Map(func(r rune) rune {
+		switch {
+		case joins(r) && joins(last), varies(r) && (joins(last) || !variable(last, r)):
+			return -1
+		case r == '\n', r == '\t', joins(r), varies(r):
+		case r == '\r', !unicode.IsGraphic(r), unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r):
+			return -1
+		}
+		last = r
+		return r
+	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+func joins(r rune) bool  { return r == '\u200c' || r == '\u200d' }
+func varies(r rune) bool { return unicode.Is(unicode.Variation_Selector, r) }
+
+// variable reports whether a character has such a variation: that of Chinese characters
+// are many, others are shown as a text or a picture.
+func variable(of, by rune) bool {
+	return of != 0 && !varies(of) && (by == '\ufe0e' || by == '\ufe0f' || unicode.Is(unicode.Han, of))
+}
+
+var errHidden = errors.New("it has characters that do not print")
+
+// hides reports whether a text has what nobody sees, line ends aside.
+func hides(text string) bool {
+	text = strings.ReplaceAll(text, "\r", "")
+	return visible(text) != text
 }
 
 // tail keeps the end of what is written to it.

@@ -11,6 +11,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/openrath-go/rath/llm"
+	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/tool"
 )
 
@@ -21,6 +22,7 @@ type Client struct {
 	server  Server
 	opts    Options
 	secrets llm.Secrets
+	keys    llm.Secrets // those of them that no result may show
 	mcp     *mcp.Client
 	http    *http.Client
 
@@ -51,7 +53,7 @@ func Connect(ctx context.Context, server Server, opts *Options) (*Client, error)
 	if opts == nil {
 		opts = &Options{}
 	}
-	c := &Client{server: server, opts: *opts, secrets: server.secrets(), turn: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
+	c := &Client{server: server, opts: *opts, secrets: server.secrets(), keys: server.keys(), turn: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
 	if err := server.check(); err != nil {
 		c.server.Name = "(unnamed)"
 		return nil, c.fail("connect", nil, err)
@@ -197,6 +199,21 @@ func (c *Client) during(ctx context.Context) (context.Context, context.CancelFun
 	}
 }
 
+// outlive returns a context that ends with ctx and with the client, and what is to be
+// called when the work is done: from then on it lasts for the grace, whatever becomes of ctx.
+func (c *Client) outlive(ctx context.Context) (life context.Context, end func(grace time.Duration)) {
+	life, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	closed := context.AfterFunc(c.life, func() { cancel(ErrClosed) })
+	given := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	return life, func(grace time.Duration) {
+		given()
+		time.AfterFunc(grace, func() {
+			closed()
+			cancel(nil)
+		})
+	}
+}
+
 // fail makes an Error of what happened to a connection, nil if there is none.
 func (c *Client) fail(op string, k *conn, err error) error {
 	var own *Error
@@ -209,6 +226,15 @@ func (c *Client) fail(op string, k *conn, err error) error {
 	}
 	e.Err = c.secrets.Redact(err)
 	return e
+}
+
+// hideIn takes the keys out of what a server has given. The other settings stay: that it
+// tells of a folder, say, may be its task.
+func (c *Client) hideIn(parts []session.Part) {
+	for i := range parts {
+		p := &parts[i]
+		p.Text, p.URL = c.keys.Redact(errors.New(p.Text)).Error(), c.keys.Redact(errors.New(p.URL)).Error()
+	}
 }
 
 // hide takes the secrets out of a text.

@@ -1,6 +1,7 @@
 package mcptool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,9 +107,11 @@ func (c *Client) transport(ctx context.Context, k *conn) (mcp.Transport, error) 
 	return p.transport(), nil
 }
 
+var errEnded = errors.New("the server has ended it")
+
 // watch waits for the connection's end, and tidies up after it.
 func (c *Client) watch(k *conn) {
-	err := k.session.Wait()
+	err := cmp.Or(k.session.Wait(), errEnded)
 	_ = k.session.Close() // which ends what the SDK began beside it
 	k.end()
 	c.drop(k)

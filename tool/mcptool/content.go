@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/openrath-go/rath/session"
 	"github.com/openrath-go/rath/tool"
@@ -22,7 +21,7 @@ const (
 
 // resultOf makes parts of a result. What a server calls structured goes along as JSON
 // unless its text says the same, and is checked against the schema that it promised.
-func resultOf(res *mcp.CallToolResult, output *jsonschema.Resolved) tool.Result {
+func resultOf(res *mcp.CallToolResult, output *tool.Schema) tool.Result {
 	out := tool.Result{Parts: parts(res.Content), Failed: res.IsError}
 	if res.StructuredContent == nil {
 		return out
@@ -101,7 +100,7 @@ func partOf(content mcp.Content) session.Part {
 // not fetch what a server names.
 func linkOf(v *mcp.ResourceLink) session.Part {
 	data, err := json.Marshal(Resource{
-		URI: v.URI, Name: v.Name, Description: clean(v.Description, noteLimit), MIME: v.MIMEType,
+		URI: clean(v.URI, noteLimit), Name: clean(v.Name, 200), Description: clean(v.Description, noteLimit), MIME: clean(v.MIMEType, 100),
 	})
 	if err != nil {
 		return note("a link that cannot be written down is left out")

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/openrath-go/rath/session"
+	"github.com/openrath-go/rath/tool"
 	"pgregory.net/rapid"
 )
 
@@ -52,8 +53,8 @@ func TestHostileTools(t *testing.T) {
 	}
 	c := connect(t, inMemory(listing(tools...)), nil)
 	var got []string
-	for _, tool := range c.Tools() {
-		got = append(got, tool.Name)
+	for _, t := range c.Tools() {
+		got = append(got, t.Name)
 	}
 	if diff := cmp.Diff([]string{"fake__good", "fake__bare", "fake__draft7", "fake__output"}, got); diff != "" {
 		t.Error(diff)
@@ -121,7 +122,7 @@ func TestParts(t *testing.T) {
 
 func TestStructured(t *testing.T) {
 	t.Parallel()
-	schema, err := resolve(json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`))
+	schema, err := tool.ParseSchema(json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,14 @@ import (
 // follows no redirect to another server, so that the headers stay with theirs.
 func (c *Client) httpClient(life context.Context) *http.Client {
 	client := llm.Guard(c.http)
+	check := client.CheckRedirect
+	client.CheckRedirect = func(to *http.Request, via []*http.Request) error {
+		err := check(to, via)
+		if errors.As(err, new(*llm.Error)) { // which speaks of models
+			return fmt.Errorf("the server redirects to %s, which is not followed: give the address itself", llm.SafeURL(to.URL))
+		}
+		return err
+	}
 	client.Transport = &lane{next: client.Transport, life: life, server: &c.server}
 	return client
 }

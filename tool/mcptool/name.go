@@ -28,8 +28,8 @@ func names(server string, raw []string) map[string]string {
 	for _, r := range sorted {
 		full := server + "__" + r
 		name := plain(server) + "__" + plain(r)
-		if len(name) > nameLimit || taken[name] {
-			name = withDigest(name, full)
+		for salt := full; len(name) > nameLimit || taken[name]; salt += "\x00" {
+			name = withDigest(name, salt)
 		}
 		out[r], taken[name] = name, true
 	}

@@ -35,7 +35,8 @@ type Argument struct {
 	Required    bool   `json:"required,omitempty"`
 }
 
-// Resources lists what the server lets be read, templates last. This and the other
+// Resources lists what the server lets be read, templates last, without those whose URI
+// has characters that do not print. This and the other
 // methods below are effects: a journal answers for them where it can.
 func (c *Client) Resources(ctx context.Context) ([]Resource, error) {
 	return do(ctx, c, "list resources", nil, c.resources)
@@ -72,19 +73,24 @@ func (c *Client) resources(ctx context.Context) ([]Resource, error) {
 		if can := k.session.InitializeResult().Capabilities; can == nil || can.Resources == nil {
 			return nil, nil
 		}
-		found, _, err := collect(k.session.Resources(ctx, nil))
+		add := func(uri, name, description, mime string, template bool) int {
+			r := Resource{uri, clean(name, 200), clean(description, noteLimit), clean(mime, 100), template}
+			if uri == clean(uri, noteLimit) {
+				out = append(out, r)
+			}
+			return len(r.URI) + len(r.Name) + len(r.Description) + len(r.MIME)
+		}
+		_, err = collect(k.session.Resources(ctx, nil), func(r *mcp.Resource) int {
+			return add(r.URI, r.Name, r.Description, r.MIMEType, false)
+		})
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range found {
-			out = append(out, Resource{URI: r.URI, Name: clean(r.Name, 200), Description: clean(r.Description, noteLimit), MIME: clean(r.MIMEType, 100)})
-		}
-		templates, _, err := collect(k.session.ResourceTemplates(ctx, nil))
+		_, err = collect(k.session.ResourceTemplates(ctx, nil), func(r *mcp.ResourceTemplate) int {
+			return add(r.URITemplate, r.Name, r.Description, r.MIMEType, true)
+		})
 		if refused(err) {
 			return out, nil // it has none
-		}
-		for _, r := range templates {
-			out = append(out, Resource{URI: r.URITemplate, Name: clean(r.Name, 200), Description: clean(r.Description, noteLimit), MIME: clean(r.MIMEType, 100), Template: true})
 		}
 		return out, err
 	})
@@ -102,7 +108,9 @@ func (c *Client) readResource(ctx context.Context, uri string) ([]session.Part, 
 		for _, r := range res.Contents {
 			contents = append(contents, &mcp.EmbeddedResource{Resource: r})
 		}
-		return parts(contents), nil
+		out := parts(contents)
+		c.hideIn(out)
+		return out, nil
 	})
 }
 
@@ -111,18 +119,29 @@ func (c *Client) prompts(ctx context.Context) ([]Prompt, error) {
 		if can := k.session.InitializeResult().Capabilities; can == nil || can.Prompts == nil {
 			return nil, nil
 		}
-		found, _, err := collect(k.session.Prompts(ctx, nil))
-		for _, p := range found {
-			prompt := Prompt{Name: p.Name, Description: clean(p.Description, noteLimit)}
-			for _, a := range p.Arguments {
-				if a != nil {
-					prompt.Arguments = append(prompt.Arguments, Argument{a.Name, clean(a.Description, noteLimit), a.Required})
-				}
+		_, err = collect(k.session.Prompts(ctx, nil), func(p *mcp.Prompt) int {
+			prompt, size := promptOf(p)
+			if p.Name == clean(p.Name, 256) {
+				out = append(out, prompt)
 			}
-			out = append(out, prompt)
-		}
+			return size
+		})
 		return out, err
 	})
+}
+
+// promptOf cleans what is said of a prompt. It also returns how many bytes are kept.
+func promptOf(p *mcp.Prompt) (Prompt, int) {
+	prompt := Prompt{Name: p.Name, Description: clean(p.Description, noteLimit)}
+	size := len(p.Name) + len(prompt.Description)
+	for _, a := range p.Arguments[:min(len(p.Arguments), partLimit)] {
+		if a != nil && a.Name == clean(a.Name, 256) {
+			argument := Argument{a.Name, clean(a.Description, noteLimit), a.Required}
+			prompt.Arguments = append(prompt.Arguments, argument)
+			size += len(argument.Name) + len(argument.Description)
+		}
+	}
+	return prompt, size
 }
 
 func (c *Client) prompt(ctx context.Context, name string, arguments map[string]string) ([]session.Chunk, error) {
@@ -135,7 +154,7 @@ func (c *Client) prompt(ctx context.Context, name string, arguments map[string]s
 		}
 		for _, m := range res.Messages[:min(len(res.Messages), partLimit)] {
 			if m != nil {
-				out = append(out, chunkOf(m.Role, m.Content))
+				out = append(out, c.chunkOf(m.Role, m.Content))
 			}
 		}
 		return out, nil
@@ -143,11 +162,13 @@ func (c *Client) prompt(ctx context.Context, name string, arguments map[string]s
 }
 
 // chunkOf makes a chunk of a message.
-func chunkOf(role mcp.Role, content ...mcp.Content) session.Chunk {
+func (c *Client) chunkOf(role mcp.Role, content ...mcp.Content) session.Chunk {
+	out := parts(content)
+	c.hideIn(out)
 	if role == "assistant" {
-		return session.Assistant(parts(content))
+		return session.Assistant(out)
 	}
-	return session.User(parts(content)...)
+	return session.User(out...)
 }
 
 // readers are the tools by which a model reads resources and prompts itself.
@@ -168,8 +189,10 @@ func (c *Client) readers(found catalog) (out tool.Set) {
 			}),
 			tool.New("get_prompt", "Get a prompt of the server "+c.server.Name+".", c.getPrompt))
 	}
-	for _, t := range out {
-		t.Class = effect.ReadOnly
+	if !c.server.IgnoreHints { // that these only read is the server's word, too
+		for _, t := range out {
+			t.Class = effect.ReadOnly
+		}
 	}
 	return out
 }

@@ -13,7 +13,7 @@ import (
 func (c *Client) offerSampling(o *mcp.ClientOptions) { o.CreateMessageHandler = c.sample }
 
 func (c *Client) sample(ctx context.Context, req *mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-	asked := requestOf(req.Params)
+	asked := c.requestOf(req.Params)
 	var reply llm.Reply
 	err := c.ask(ctx, func(ctx context.Context, _ *running) (err error) {
 		reply, err = c.opts.Sample(ctx, asked)
@@ -32,7 +32,7 @@ func (c *Client) sample(ctx context.Context, req *mcp.CreateMessageRequest) (*mc
 }
 
 // requestOf makes a request to a model of what a server wants it to be asked.
-func requestOf(p *mcp.CreateMessageParams) *llm.Request {
+func (c *Client) requestOf(p *mcp.CreateMessageParams) *llm.Request {
 	req := &llm.Request{Params: llm.Params{MaxTokens: int(p.MaxTokens), Stop: p.StopSequences}}
 	if p.Temperature != 0 {
 		req.Params.Temperature = &p.Temperature
@@ -42,7 +42,7 @@ func requestOf(p *mcp.CreateMessageParams) *llm.Request {
 	}
 	for _, m := range p.Messages[:min(len(p.Messages), partLimit)] {
 		if m != nil {
-			req.Messages = req.Messages.Append(chunkOf(m.Role, m.Content))
+			req.Messages = req.Messages.Append(c.chunkOf(m.Role, m.Content))
 		}
 	}
 	return req

@@ -128,6 +128,34 @@ func (s *Server) secrets() llm.Secrets {
 	return llm.SecretsOf(s.Bearer, u, header)
 }
 
+// keyWords are what the name of a setting has that holds a key.
+var keyWords = []string{"KEY", "TOKEN", "SECRET", "PASS", "CREDENTIAL", "AUTHORIZATION", "COOKIE"}
+
+// keys are those of the secrets that are keys by their name.
+func (s *Server) keys() llm.Secrets {
+	isKey := func(name string) bool {
+		return slices.ContainsFunc(keyWords, func(word string) bool { return strings.Contains(strings.ToUpper(name), word) })
+	}
+	header := http.Header{}
+	for name, values := range s.Header {
+		if isKey(name) {
+			header[name] = values
+		}
+	}
+	for name, value := range s.Env {
+		if isKey(name) {
+			header.Add("Env", value)
+		}
+	}
+	u := &url.URL{}
+	if given, err := url.Parse(s.URL); err == nil {
+		query := given.Query()
+		maps.DeleteFunc(query, func(name string, _ []string) bool { return !isKey(name) })
+		u.User, u.RawQuery = given.User, query.Encode()
+	}
+	return llm.SecretsOf(s.Bearer, u, header)
+}
+
 // inherited are the variables that a server's program gets from this one's environment;
 // all others stay behind, keys and tokens above all.
 var inherited = []string{

@@ -28,7 +28,7 @@ func (j *judging) apply(r Rule) {
 		if r.Verdict == tool.Allow {
 			j.allowAll = true
 		} else {
-			j.raise(r.Verdict, r.reason())
+			j.raise(r.Verdict, r.reason(subject{}))
 		}
 		return
 	}
@@ -38,7 +38,7 @@ func (j *judging) apply(r Rule) {
 		case r.Verdict == tool.Allow:
 			subjects[i].allowed = s.allowed || r.allows(s)
 		case r.forbids(s):
-			j.raise(r.Verdict, r.reason())
+			j.raise(r.Verdict, r.reason(s))
 		}
 	}
 }
@@ -54,7 +54,7 @@ func (j *judging) end(otherwise tool.Verdict) tool.Judgment {
 	allowed := j.allowAll
 	for f, subjects := range j.facets {
 		if f.kind == "command" && slices.ContainsFunc(subjects, func(s subject) bool { return s.unknown }) {
-			j.raise(tool.Ask, "what it runs cannot be told from the line")
+			j.raise(tool.Ask, untold)
 		}
 		if len(subjects) > 0 && !slices.ContainsFunc(subjects, func(s subject) bool { return !s.allowed }) {
 			allowed = true

@@ -2,12 +2,16 @@
 // deny, by the tool's name, by paths and by commands.
 //
 // It is a convenience and not a security boundary. Paths are resolved before the call runs,
-// and may lead elsewhere when it does. Of a shell's line it sees each simple command, through
+// and may lead elsewhere when it does. A path is what the call names, not what lies below it:
+// a search of "." reads secret/k although a rule denies "secret/**", unless another denies
+// the tool, or the path ".". Of a shell's line it sees each simple command, through
 // pipelines, lists, substitutions, functions, and the usual programs that run others (env,
-// xargs, sh -c, eval, find -exec, ...). It does not see what a script, an interpreter
-// (python -c, awk), a Makefile, an alias of git or a program from the workspace does, nor
-// what another machine is told to do; and rm -r -f is not the text "rm -rf". What must not
-// be possible is what the sandbox does not let happen.
+// xargs, sh -c, eval, find -exec, ...). What sh and bash read differently, arithmetic, arrays,
+// [[ ]], options that are not known and the like could be anything: no pattern allows it, and
+// a rule that forbids any command forbids it. It does not see what a script, an interpreter
+// (python -c, awk), a Makefile, an alias of git, a program from the workspace or one by its own
+// options (tar, rsync) does, nor what another machine is told to do; and rm -r -f is not the
+// text "rm -rf". What must not be possible is what the sandbox does not let happen.
 //
 // Next: [github.com/openrath-go/rath/llm/openai], the first of the drivers of models.
 package policy
@@ -47,7 +51,7 @@ type Rule struct {
 	Path string `json:"path,omitempty"`
 	// Command is the text of a simple command, its words joined by blanks and * for any
 	// text; a last " *" may be missing. What comes from variables, substitutions and globs
-	// could be anything. A redirection is a command of its own, "> FILE" or "< FILE", and
+	// could be anything, and so could a line that is not understood for sure. A redirection is a command of its own, "> FILE" or "< FILE", and
 	// so is an assignment, "NAME=VALUE".
 	Command string `json:"command,omitempty"`
 	// Text is what the argument says, with * for any text.
@@ -156,7 +160,15 @@ func (r Rule) forbids(s subject) bool {
 	return false
 }
 
-func (r Rule) reason() string {
+// untold is why a line is asked about that no rule is surely about.
+const untold = "what it runs cannot be told from the line"
+
+// reason is why a rule forbids a call, for the sake of a subject.
+func (r Rule) reason(s subject) string {
+	if s.unknown && r.Command != "" {
+		s.unknown = false
+		return untold + ", which could be this: " + r.reason(s)
+	}
 	if r.Reason != "" {
 		return r.Reason
 	}

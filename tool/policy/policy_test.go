@@ -73,7 +73,7 @@ func TestCommands(t *testing.T) {
 		"ls; curl x | sh":                 tool.Deny,
 		"ls $(curl x)":                    tool.Ask,
 		"ls `curl x`":                     tool.Ask,
-		"ls <(curl x)":                    tool.Ask,
+		"ls <(curl x)":                    tool.Deny, // sh cannot read it
 		"ls \"$(curl x)\"":                tool.Ask,
 		"ls & curl x":                     tool.Ask,
 		"ls\ncurl x":                      tool.Ask,
@@ -164,6 +164,55 @@ func TestCommands(t *testing.T) {
 	} {
 		if got := judge(t, p, builtin.Shell(), map[string]any{"cmd": line}); got != want {
 			t.Errorf("%q: %v, want %v", line, got, want)
+		}
+	}
+}
+
+// Lines of which parser and shells, or sh and bash, think differently, and what hides a
+// command behind options. "*" allows each of their programs, so that nothing but what cannot
+// be told keeps them from being allowed.
+func TestUntold(t *testing.T) {
+	deny := &policy.Policy{Rules: []policy.Rule{{Verdict: tool.Deny, Command: "rm *"}}}
+	allow := &policy.Policy{Else: tool.Ask, Rules: []policy.Rule{{Verdict: tool.Allow, Command: "git diff *"}, {Verdict: tool.Allow, Command: "*"}}}
+	for _, line := range []string{
+		"git diff; ((rm -r * a))", "((rm -r * a))", "git diff; [[ a > keep1 ]]", "git diff;let 'a[$(rm x)]=1'", "git diff; [[ -v 'a[$(rm x)]' ]]",
+		"coproc rm x", "function f { ls; }", "for ((;;)); do ls; done", "ls $((x))", "ls $[x]", "ls <(ls)", "ls &> x", "ls |& cat", "cat <<< x", "a=(b)", "a[0]=b", "ls ${x@P}", "ls ${!x}", "ls ${ ls; }", "declare -n x=y",
+		"ls \"$\\\n(rm x)\"", "ls # a \\\nrm x", "ls a\\\r\nrm x", "ls `r\\\\m x`", "{\"rm\",x}", "~ x", "'rm x'", "\"ls /x\"",
+		"bash -o $X -c 'ls'", "bash -Z -c 'ls'", "bash --unknown x -c 'ls'", "bash -oc pipefail", "echo x | sh -", "sh /dev/stdin", ". /dev/stdin", "bash --rcfile /dev/stdin -ic ls", "zsh -c 'noglob rm x'", "fish -c 'not rm x'",
+		"env -vS'rm x'", "env -S 'ls'", "env $X", "env BASH_ENV=x sh -c ls", "sudo -s", "sudo --unknown ls rm x", "timeout $T ls", "nice -n $N ls", "xargs -I{} {} x", "xargs -I% sh -c %", "find . $X", "watch 'rm x'",
+		"chroot . rm x", "unshare rm x", "setpriv rm x", "runuser -u me rm x", "su -c 'rm x'", "script -c 'rm x'", "setarch rm x", "prlimit rm x", "chrt 0 rm x", "strace rm x", "parallel rm ::: x", "systemd-run rm x", "ssh-agent rm x", "alias x=rm\nx y",
+		"PS4='$(rm x)'", "BASH_ENV=x ls", "export ENV=x", "read 'a[$(rm x)]'", "printf -v 'a[$(rm x)]' x", "[ -v 'a[$(rm x)]' ]", "hash -p /bin/rm ls", "mapfile -C 'rm x' a",
+	} {
+		args := map[string]any{"cmd": line}
+		if got := judge(t, deny, builtin.Shell(), args); got != tool.Deny {
+			t.Errorf("%q: %v, want deny", line, got)
+		}
+		if got := judge(t, allow, builtin.Shell(), args); got != tool.Ask {
+			t.Errorf("%q: %v, want ask", line, got)
+		}
+	}
+}
+
+// Lines in lines in lines take no time that grows with each.
+func TestDeepNesting(t *testing.T) {
+	p := &policy.Policy{Rules: []policy.Rule{{Verdict: tool.Deny, Command: "rm *"}}}
+	if got := judge(t, p, builtin.Shell(), map[string]any{"cmd": strings.Repeat("eval ", 2000) + "ls"}); got != tool.Deny {
+		t.Error(got)
+	}
+}
+
+// Options that are known hide nothing: neither what is forbidden, nor what may run.
+func TestToldThroughOptions(t *testing.T) {
+	p := &policy.Policy{Else: tool.Ask, Rules: []policy.Rule{{Verdict: tool.Deny, Command: "rm *"}, {Verdict: tool.Allow, Command: "*"}}}
+	for _, way := range []string{
+		"bash -euo pipefail -c '%s'", "bash -o pipefail -c '%s'", "bash -O extglob -c '%s'", "bash --rcfile x -c '%s'", "bash -co pipefail '%s'", "sh -c - '%s'", "sh -c -- '%s'", "env -C a -u b c=d %s", "env --chdir a %s",
+		"timeout --signal KILL 5 %s", "timeout -k5 --foreground 5 %s", "sudo -nu me %s", "nice -n5 %s", "stdbuf -oL -e 0 %s", "xargs -n 1 %s", "xargs -0I{} %s {}", "eval -- '%s'", "trap -- '%s' EXIT", "[ -f x ] && %s", "ls \\\n&& %s", "find . -name '*.go' -exec %s {} +",
+	} {
+		for command, want := range map[string]tool.Verdict{"rm -rf keep1": tool.Deny, "ls": tool.Allow} {
+			line := strings.ReplaceAll(way, "%s", command)
+			if got := judge(t, p, builtin.Shell(), map[string]any{"cmd": line}); got != want {
+				t.Errorf("%q: %v, want %v", line, got, want)
+			}
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -15,61 +17,99 @@ const maxNesting = 8
 // commandsIn are the simple commands in a line for the shell, wherever in it they are.
 func commandsIn(line string) []subject { return commandsWithin(line, maxNesting) }
 
+// misread is what shells read otherwise than the parser: words and comments that seem to go
+// on in the next line, such as "$\
+// (rm x)", and carriage returns, which are nothing to the parser and a letter to shells.
+var misread = regexp.MustCompile("[\r" + string(unseen) + "]|[^ \t\n]\\\\\n|#[^\n]*\\\\\n")
+
+// commandsWithin are those of a line, at so many levels. Some lines are one thing to sh and
+// another to bash, and either may run it: the line has the commands of both readings.
 func commandsWithin(line string, deep int) []subject {
-	if deep == 0 || strings.ContainsRune(line, unseen) {
-		return []subject{anything}
-	}
-	// Bash's grammar has that of sh in it. Lines that only another shell reads otherwise
-	// are a gap.
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
-	if err != nil {
+	if deep == 0 || misread.MatchString(line) {
 		return []subject{anything}
 	}
 	var all []subject
-	syntax.Walk(file, func(n syntax.Node) bool {
-		switch n := n.(type) {
-		case *syntax.CallExpr:
-			all = append(all, commandsOf(n, deep)...)
-		case *syntax.DeclClause:
-			all = append(all, assignments(n.Variant.Value+" ", n.Args)...)
-		case *syntax.Redirect:
-			all = append(all, redirection(n)...)
+	seen := map[string]bool{}
+	for _, variant := range []syntax.LangVariant{syntax.LangPOSIX, syntax.LangBash} {
+		file, err := syntax.NewParser(syntax.Variant(variant)).Parse(strings.NewReader(line), "")
+		if err != nil {
+			return []subject{anything}
 		}
-		return true
-	})
+		syntax.Walk(file, func(n syntax.Node) bool {
+			if n != nil && !understood(n, line) {
+				all = append(all, anything)
+			}
+			switch n := n.(type) {
+			case *syntax.CallExpr:
+				all = append(all, commandsOf(n, deep, seen)...)
+			case *syntax.DeclClause:
+				all = append(all, assignments(n.Variant.Value+" ", n.Args)...)
+			case *syntax.Redirect:
+				all = append(all, redirection(n)...)
+			}
+			return true
+		})
+	}
 	return all
 }
 
-// commandsOf are a simple command and those that it is given to run.
-func commandsOf(n *syntax.CallExpr, deep int) []subject {
+// understood reports whether a part of a line is of a kind that is known to run what is seen
+// in it and nothing else. Arithmetic is not: bash runs what a variable's text has in an
+// array's subscript.
+func understood(n syntax.Node, line string) bool {
+	switch n := n.(type) {
+	case *syntax.File, *syntax.Comment, *syntax.Stmt, *syntax.BinaryCmd, *syntax.CallExpr, *syntax.Assign, *syntax.Redirect,
+		*syntax.Subshell, *syntax.Block, *syntax.FuncDecl, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause,
+		*syntax.WordIter, *syntax.CaseClause, *syntax.CaseItem, *syntax.TimeClause,
+		*syntax.Word, *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.ParamExp:
+		return true
+	case *syntax.DeclClause:
+		return slices.Contains([]string{"export", "local", "readonly"}, n.Variant.Value)
+	case *syntax.CmdSubst: // backquotes take backslashes away that the parser leaves
+		return !n.Backquotes || !strings.Contains(line[n.Left.Offset():n.Right.Offset()], `\`)
+	}
+	return false
+}
+
+// commandsOf are a simple command and those that it is given to run, unless they have been
+// seen, and its assignments: who sets PATH runs another program.
+func commandsOf(n *syntax.CallExpr, deep int, seen map[string]bool) (all []subject) {
 	words := make([]string, len(n.Args))
 	for i, w := range n.Args {
 		words[i] = textOf(w)
 	}
-	if len(words) == 0 {
-		return assignments("", n.Assigns)
+	if len(n.Assigns) > 0 {
+		all = assignments("", n.Assigns)
 	}
-	if strings.ContainsRune(words[0], unseen) {
-		return []subject{anything}
-	}
-	all := simple(words, deep)
-	if len(n.Assigns) > 0 { // who sets PATH runs another program: that must be allowed as well
-		all = append(all, assignments("", n.Assigns)...)
+	key := strings.Join(words, "\r") // which is in no word
+	if len(words) > 0 && !seen[key] {
+		seen[key] = true
+		all = append(all, simple(words, deep)...)
 	}
 	return all
 }
 
-// simple is a command by its words, and those within it.
+// simple is a command by its words, and those within it. A name with blanks in it would look
+// like a name and arguments.
 func simple(words []string, deep int) []subject {
+	if strings.ContainsAny(words[0], string(unseen)+" \t\n") {
+		return []subject{anything}
+	}
 	s := subject{text: strings.Join(words, " ")}
 	name := words[0][strings.LastIndexByte(words[0], '/')+1:]
 	s.also = append(s.also, strings.Join(append([]string{name}, words[1:]...), " "))
 	return append([]subject{s}, inner(name, words[1:], deep-1)...)
 }
 
+// evaluated are the variables whose text a shell expands, with the commands in it.
+var evaluated = strings.Fields("BASH_ENV ENV PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4")
+
 func assignments(before string, assigns []*syntax.Assign) (all []subject) {
 	for _, a := range assigns {
 		text := before
+		if a.Name != nil && slices.Contains(evaluated, a.Name.Value) {
+			all = append(all, anything)
+		}
 		switch {
 		case a.Name == nil:
 			text += textOf(a.Value)
@@ -106,74 +146,4 @@ func redirection(n *syntax.Redirect) []subject {
 		return nil
 	}
 	return []subject{{text: sign + target}}
-}
-
-// textOf is a word as the command gets it, as far as that can be told.
-func textOf(w *syntax.Word) string {
-	if w == nil {
-		return ""
-	}
-	var b strings.Builder
-	for _, p := range w.Parts {
-		switch p := p.(type) {
-		case *syntax.Lit:
-			b.WriteString(bare(p.Value))
-		case *syntax.SglQuoted:
-			b.WriteString(quoted(p.Value, p.Dollar))
-		case *syntax.DblQuoted:
-			for _, q := range p.Parts {
-				lit, ok := q.(*syntax.Lit)
-				if !ok {
-					b.WriteRune(unseen)
-					continue
-				}
-				b.WriteString(unescape(lit.Value, "$`\"\\\n"))
-			}
-		default:
-			b.WriteRune(unseen)
-		}
-	}
-	return b.String()
-}
-
-func quoted(text string, dollar bool) string {
-	if dollar && strings.Contains(text, `\`) {
-		return string(unseen)
-	}
-	return text
-}
-
-// bare is unquoted text. Globs and braces become what only the shell knows.
-func bare(text string) string {
-	if strings.Contains(text, "{") && (strings.Contains(text, ",") || strings.Contains(text, "..")) {
-		return string(unseen)
-	}
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; c {
-		case '\\':
-			if i++; i < len(text) && text[i] != '\n' {
-				b.WriteByte(text[i])
-			}
-		case '*', '?', '[':
-			b.WriteRune(unseen)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
-// unescape takes backslashes away in front of certain characters.
-func unescape(text, of string) string {
-	var b strings.Builder
-	for i := 0; i < len(text); i++ {
-		if text[i] == '\\' && i+1 < len(text) && strings.IndexByte(of, text[i+1]) >= 0 {
-			if i++; text[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(text[i])
-	}
-	return b.String()
 }

@@ -1,138 +1,160 @@
 package policy
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// runner is a program that runs the command which it is given as its words.
+// runner is a program that runs the command which it is given as its words, behind options.
 type runner struct {
-	valued string // its short options with a value
-	before int    // words before the command
-	sets   bool   // NAME=VALUE may come before the command
-	more   bool   // it adds words of its own
+	options options // those that are known; any other could change what runs
+	before  int     // words before the command
+	sets    bool    // NAME=VALUE may come before the command
+	more    bool    // it adds words of its own, or puts them in the place of one
 }
 
 var runners = map[string]runner{
-	"builtin": {}, "busybox": {}, "catchsegv": {}, "chronic": {}, "command": {}, "doas": {valued: "uC"}, "env": {valued: "uC", sets: true},
-	"exec": {valued: "a"}, "flock": {valued: "wE", before: 1}, "ionice": {valued: "cnpP"}, "nice": {valued: "n"}, "nohup": {}, "setsid": {},
-	"stdbuf": {valued: "ioe"}, "sudo": {valued: "ughpCDRrTt", sets: true}, "taskset": {before: 1}, "time": {valued: "fo"},
-	"timeout": {valued: "ks", before: 1}, "toybox": {}, "unbuffer": {}, "watch": {valued: "n"}, "xargs": {valued: "adEILnPs", more: true},
+	"builtin":   {},
+	"busybox":   {},
+	"catchsegv": {},
+	"chronic":   {options: "ev"},
+	"command":   {options: "pvV"},
+	"doas":      {options: "nC:u:"},
+	"env":       {options: "0ivC:u: chdir: debug ignore-environment null unset:", sets: true},
+	"exec":      {options: "cla:"},
+	"flock":     {options: "eFnosuxE:w: close conflict-exit-code: exclusive nb no-fork nonblock shared timeout: unlock verbose wait:", before: 1},
+	"ionice":    {options: "tc:n:p:P:u: class: classdata: ignore"},
+	"nice":      {options: "n: adjustment:"},
+	"nohup":     {},
+	"setsid":    {options: "cfw ctty fork wait"},
+	"stdbuf":    {options: "e:i:o: error: input: output:"},
+	"sudo":      {options: "AbEHknPSC:D:g:h:p:R:r:T:t:U:u: askpass background chdir: group: host: non-interactive preserve-env prompt: set-home stdin user:", sets: true},
+	"taskset":   {options: "ac all-tasks cpu-list", before: 1},
+	"time":      {options: "apqvf:o: append format: output: portability quiet verbose"},
+	"timeout":   {options: "vk:s: foreground kill-after: preserve-status signal: verbose", before: 1},
+	"toybox":    {},
+	"unbuffer":  {options: "p"},
+	"xargs":     {options: "0oprtxa:d:E:I:L:n:P:s: arg-file: delimiter: exit interactive max-args: max-chars: max-procs: no-run-if-empty null open-tty verbose", more: true},
 }
 
-var shells = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish"}
+// opaque are commands of which nothing is told from their words: they run what those do not
+// plainly say, or have later words mean something else.
+var opaque = strings.Fields(`
+	alias bind compgen complete coproc declare enable fc hash let mapfile nameref readarray typeset
+	at batch bwrap capsh chroot chrt cpulimit crontab daemonize dbus-run-session dtach eatmydata entr expect
+	fakechroot fakeroot firejail gdb hyperfine linux32 linux64 ltrace newgrp nsenter numactl parallel perf pkexec
+	prlimit proot proxychains proxychains4 rlwrap runuser run-parts screen script setarch setpriv sg socat
+	ssh-agent start-stop-daemon strace su systemd-inhibit systemd-run tmux torsocks tsocks unshare valgrind
+	watch watchexec xvfb-run`)
 
 // inner are the commands that a program is given to run.
 func inner(name string, args []string, deep int) []subject {
-	if deep <= 0 {
-		return []subject{anything}
-	}
 	r, runs := runners[name]
 	switch {
+	case deep <= 0 || slices.Contains(opaque, name) || subscripts(name, args):
+		return []subject{anything}
 	case runs:
 		return r.inner(args, deep)
 	case slices.Contains(shells, name):
 		return inShell(args, deep)
+	case slices.Contains(otherShells, name):
+		return inOtherShell(args)
+	case name == "." || name == "source":
+		return inScript(args)
 	case name == "eval":
-		return commandsWithin(strings.Join(args, " "), deep)
-	case name == "trap" && len(args) > 1:
-		return commandsWithin(args[0], deep)
+		return inEval(args, deep)
+	case name == "trap":
+		return inTrap(args, deep)
 	case name == "find":
 		return inFind(args, deep)
 	}
 	return nil
 }
 
-// inner is the command behind the options, as well as that can be told. Rules that forbid
-// know it by each of the words that it could begin with.
+// inner is the command behind the options. It is told for sure or not at all.
 func (r runner) inner(args []string, deep int) []subject {
-	rest := r.skip(args)
-	if len(rest) == 0 {
-		return suspects(args, deep)
+	rest, given, ok := r.options.skip(args)
+	for r.sets && ok && len(rest) > 0 && strings.Contains(rest[0], "=") {
+		name, _, _ := strings.Cut(rest[0], "=")
+		ok = !isUnseen(rest[0]) && plain.MatchString(name) && !slices.Contains(evaluated, name)
+		rest = rest[1:]
 	}
-	if r.more {
-		rest = append(slices.Clone(rest), string(unseen))
-	}
-	if strings.ContainsRune(rest[0], unseen) || slices.ContainsFunc(args, splitsText) {
+	if !ok || slices.ContainsFunc(rest[:min(r.before, len(rest))], isUnseen) {
 		return []subject{anything}
 	}
-	all := simple(rest, deep)
-	for _, s := range suspects(args, deep) {
-		all[0].also = append(all[0].also, s.text)
-		all[0].also = append(all[0].also, s.also...)
+	if rest = rest[min(r.before, len(rest)):]; len(rest) == 0 {
+		return nil
 	}
-	return all
+	if rest[0][:min(1, len(rest[0]))] == "-" { // an option where there should be none
+		return []subject{anything}
+	}
+	if r.more {
+		rest = append(replaced(rest, given["I"]), string(unseen))
+	}
+	return simple(rest, deep)
 }
 
-// splitsText is env's option that has a whole line.
-func splitsText(arg string) bool {
-	return strings.HasPrefix(arg, "-S") || strings.HasPrefix(arg, "--split-string")
-}
+// plain is a variable's name. Of env, functions can come by others.
+var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// suspects are the commands that begin with some later word, where options are not known
-// well enough.
-func suspects(args []string, deep int) (all []subject) {
-	for i := range args {
-		if deep > 1 && !strings.HasPrefix(args[i], "-") {
-			s := subject{text: strings.Join(args[i:], " "), allowed: true}
-			s.also = []string{s.text[strings.LastIndexByte(args[i], '/')+1:]}
-			all = append(all, s)
+func isUnseen(word string) bool { return strings.ContainsRune(word, unseen) }
+
+// replaced are words in which something cannot be told.
+func replaced(words []string, something string) []string {
+	words = slices.Clone(words)
+	for i, w := range words {
+		if something != "" {
+			words[i] = strings.ReplaceAll(w, something, string(unseen))
 		}
 	}
-	return all
+	return words
 }
 
-// skip takes options, assignments and the words before the command away.
-func (r runner) skip(args []string) []string {
-	before := r.before
-	for len(args) > 0 {
-		a := args[0]
-		switch {
-		case a == "--":
-			return args[min(1+before, len(args)):]
-		case strings.HasPrefix(a, "--"), strings.HasPrefix(a, "+"):
-			args = args[1:]
-		case len(a) > 1 && a[0] == '-':
-			args = args[1:]
-			if len(a) == 2 && strings.Contains(r.valued, a[1:]) && len(args) > 0 {
-				args = args[1:]
-			}
-		case r.sets && strings.Contains(a, "="):
-			args = args[1:]
-		case before > 0:
-			args, before = args[1:], before-1
-		default:
-			return args
-		}
+// named are the builtins that take names of variables, and the option which makes them do so.
+var named = map[string]string{
+	"[": "-v", "test": "-v", "printf": "-v", "wait": "-p",
+	"export": "", "getopts": "", "local": "", "read": "", "readonly": "", "unset": "",
+}
+
+// subscripts reports whether bash could run what stands in a subscript of a name:
+// test -v 'a[$(rm x)]'.
+func subscripts(builtin string, args []string) bool {
+	option, ok := named[builtin]
+	if !ok || option != "" && !slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, option) }) {
+		return false
 	}
-	return nil
+	return slices.ContainsFunc(args, func(a string) bool {
+		name, _, _ := strings.Cut(a, "=")
+		return strings.ContainsAny(name, "["+string(unseen))
+	})
 }
 
-// inShell are the commands of a shell's -c. A shell that reads its commands from its input
-// could run anything.
-func inShell(args []string, deep int) []subject {
-	code := false
-	for _, a := range args {
-		switch {
-		case strings.HasPrefix(a, "-") && a != "-" && !strings.HasPrefix(a, "--"):
-			code = code || strings.Contains(a, "c")
-			if strings.HasSuffix(a, "s") {
-				return []subject{anything}
-			}
-		case strings.HasPrefix(a, "--"), strings.HasPrefix(a, "+"):
-		case strings.ContainsRune(a, unseen):
-			return []subject{anything}
-		case code:
-			return commandsWithin(a, deep)
-		default:
-			return nil // a script
-		}
+// inEval are the commands of a line that is made of words.
+func inEval(args []string, deep int) []subject {
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
 	}
-	return []subject{anything}
+	return commandsWithin(strings.Join(args, " "), deep)
 }
 
-// inFind are the commands of find's -exec and the like.
+// inTrap are the commands for a signal. With a word alone, or an option, there are none.
+func inTrap(args []string, deep int) []subject {
+	if len(args) > 0 && args[0] == "--" {
+		args = args[1:]
+	}
+	if len(args) < 2 {
+		return nil
+	}
+	return commandsWithin(args[0], deep)
+}
+
+// inFind are the commands of find's -exec and the like. A word that cannot be told could be
+// one of those.
 func inFind(args []string, deep int) (all []subject) {
+	if slices.ContainsFunc(args, isUnseen) {
+		return []subject{anything}
+	}
 	for i := 0; i < len(args); i++ {
 		if !slices.Contains([]string{"-exec", "-execdir", "-ok", "-okdir"}, args[i]) {
 			continue
@@ -141,14 +163,9 @@ func inFind(args []string, deep int) (all []subject) {
 		for end < len(args) && args[end] != ";" && args[end] != "+" {
 			end++
 		}
-		words := slices.Clone(args[i+1 : end])
-		for k, w := range words {
-			words[k] = strings.ReplaceAll(w, "{}", string(unseen))
-		}
-		switch {
-		case len(words) == 0 || strings.ContainsRune(words[0], unseen):
+		if words := replaced(args[i+1:end], "{}"); len(words) == 0 {
 			all = append(all, anything)
-		default:
+		} else {
 			all = append(all, simple(words, deep)...)
 		}
 		i = end
