@@ -37,10 +37,13 @@ func (b *box) Exec(ctx context.Context, c driver.Command) (driver.Result, error)
 		return driver.Result{}, err
 	}
 	stdout, stderr := output.NewCapped(c.MaxOutput), output.NewCapped(c.MaxOutput)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, output.Tee(stdout, c.Stdout), output.Tee(stderr, c.Stderr)
-
+	cmd.Stdin = c.Stdin
+	both, err := outlets(cmd, output.Tee(stdout, c.Stdout), output.Tee(stderr, c.Stderr))
+	if err != nil {
+		return driver.Result{}, err
+	}
 	begin := time.Now()
-	err = b.run(ctx, cmd, mark)
+	err = b.run(ctx, cmd, mark, both)
 	r := driver.Result{
 		ExitCode: -1, Stdout: stdout.String(), Stderr: stderr.String(),
 		Truncated: stdout.Cut() > 0 || stderr.Cut() > 0, Elapsed: time.Since(begin),
@@ -63,7 +66,12 @@ func (b *box) Exec(ctx context.Context, c driver.Command) (driver.Result, error)
 
 // run runs a command to its end. What it leaves in the background lives on, unless ctx
 // ended it.
-func (b *box) run(ctx context.Context, cmd *exec.Cmd, mark string) error {
+func (b *box) run(ctx context.Context, cmd *exec.Cmd, mark string, both []*outlet) (err error) {
+	defer func() {
+		if failed := end(both, lingering); err == nil {
+			err = failed
+		}
+	}()
 	if b.policy.Level != driver.LevelBubblewrap { // where names lead nowhere else
 		dir, err := b.enter(cmd)
 		if err != nil {
@@ -72,6 +80,7 @@ func (b *box) run(ctx context.Context, cmd *exec.Cmd, mark string) error {
 		defer dir.Close()
 	}
 	g, err := start(cmd, b.cage, b.counter)
+	began(both)
 	if err != nil {
 		return err
 	}
