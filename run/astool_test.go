@@ -161,6 +161,9 @@ func (c *nestedSpec) drive() (any, error) {
 type nestedModel struct {
 	mu sync.Mutex
 	n  map[string]int // by agent, task and round
+
+	left int // how often it is asked until its process is killed
+	kill chan time.Time
 }
 
 func (m *nestedModel) answer(req *llmtest.Request) scripted.Reply {
@@ -176,6 +179,9 @@ func (m *nestedModel) answer(req *llmtest.Request) scripted.Reply {
 	}
 	m.mu.Lock()
 	m.n[fmt.Sprintf("%s %s %d", agent, task, results)]++
+	if m.left--; m.left == 0 {
+		m.kill <- time.Time{}
+	}
 	m.mu.Unlock()
 	call := func(name, key, text string) session.Call {
 		return session.Call{ID: name + "-" + text, Name: name, Arguments: fmt.Sprintf(`{%q:%q}`, key, text)}
@@ -190,6 +196,14 @@ func (m *nestedModel) answer(req *llmtest.Request) scripted.Reply {
 		reply.Calls = []session.Call{call("look", "text", fmt.Sprint(task, results))}
 	}
 	return reply
+}
+
+// killAfter is told when the model has been asked so often.
+func (m *nestedModel) killAfter(calls int) chan time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.left, m.kill = calls, make(chan time.Time, 1)
+	return m.kill
 }
 
 // answered are the counts of what has its answer on record.
@@ -246,11 +260,11 @@ func TestCrashWithinNestedAgents(t *testing.T) {
 		frozen := map[string]int{}
 		var got session.Digest
 		for n, ended := 0, false; !ended; n++ {
-			after := time.Duration(0)
-			if i > 0 && n < 6 {
-				after = 25*time.Millisecond + rand.N(75*time.Millisecond)
+			var kill chan time.Time
+			if i > 0 && n < 4 {
+				kill = m.killAfter(1 + rand.IntN(10))
 			}
-			if ended = process(t, c, after, &got); !ended {
+			if ended = process(t, c, kill, &got); !ended {
 				kills++
 				if _, err := st.Run(t.Context(), c.Run); err == nil {
 					m.answered(t, st, c.Run, frozen)
@@ -273,5 +287,7 @@ func TestCrashWithinNestedAgents(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("killed %d times", kills)
+	if t.Logf("killed %d times", kills); kills == 0 {
+		t.Error("it was never killed")
+	}
 }

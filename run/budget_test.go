@@ -90,9 +90,16 @@ func TestCrashWithinBudget(t *testing.T) {
 		rounds = 1
 	}
 	for range rounds {
-		var served atomic.Int64
+		var served, until atomic.Int64 // until: how much may be served before the kill
+		kill := make(chan time.Time, 1)
 		server := llmtest.NewFuncServer(t, func(req *llmtest.Request) scripted.Reply {
 			n := served.Add(callInput + callOutput)
+			if n >= until.Load() {
+				select {
+				case kill <- time.Time{}:
+				default:
+				}
+			}
 			call := scripted.Call("put", `{"text":"x"}`)
 			call.ID = fmt.Sprint("call_", n)
 			return scripted.Reply{Calls: []session.Call{call}, Usage: &session.Usage{Input: callInput, Output: callOutput}, Delay: 10 * time.Millisecond}
@@ -100,16 +107,25 @@ func TestCrashWithinBudget(t *testing.T) {
 		c := &budgetSpec{DB: filepath.Join(t.TempDir(), "rath.db"), URL: server.URL}
 		c.Run, _ = session.NewID()
 		kills := 0
-		for kills < 8 && !process(t, c, 50*time.Millisecond+rand.N(250*time.Millisecond), new(any)) {
+		for kills < 3 {
+			until.Store(served.Load() + rand.N(int64(budgetTokens/8)))
+			select {
+			case <-kill: // what was under way at the last one's end may have asked for more
+			default:
+			}
+			if process(t, c, kill, new(any)) {
+				break
+			}
 			kills++
 		}
-		if kills == 8 {
-			process(t, c, 0, new(any))
-		}
+		process(t, c, nil, new(any))
 		got := served.Load()
 		t.Logf("killed %d times: served %d tokens of %d", kills, got, budgetTokens)
 		if got > budgetTokens+callInput+callOutput {
 			t.Errorf("served %d tokens, the budget is %d", got, budgetTokens)
+		}
+		if kills == 0 {
+			t.Error("it was never killed")
 		}
 		if got < budgetTokens/4 {
 			t.Errorf("the work ended after %d of %d tokens", got, budgetTokens)

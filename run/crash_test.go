@@ -264,7 +264,7 @@ func (m *matrix) drive(most int, life time.Duration) (out crashResult, kills, re
 			after = time.Duration(rand.Int64N(int64(life)))
 		}
 		out = crashResult{}
-		killed := !process(m.t, m.spec, after, &out)
+		killed := !process(m.t, m.spec, later(after), &out)
 		if killed {
 			kills++
 		}

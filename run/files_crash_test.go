@@ -152,7 +152,7 @@ func crashOfFiles(t *testing.T, most int) (kills int) {
 		if kills < min(most, 6) {
 			after = time.Duration(20+rand.IntN(400)) * time.Millisecond
 		}
-		ended := process(t, c, after, new(any))
+		ended := process(t, c, later(after), new(any))
 		if !ended {
 			kills++
 		}

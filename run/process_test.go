@@ -48,9 +48,17 @@ func runProgram() bool {
 	return true
 }
 
-// process runs a program, and kills it after a time unless that is 0. It reports whether the
+// later is when to kill a process that may live for so long; 0: never.
+func later(after time.Duration) <-chan time.Time {
+	if after == 0 {
+		return nil
+	}
+	return time.After(after)
+}
+
+// process runs a program, and kills it when it is told to; nil: never. It reports whether the
 // program came to its end, and puts its answer where answer points.
-func process(t *testing.T, p program, after time.Duration, answer any) (ended bool) {
+func process(t *testing.T, p program, kill <-chan time.Time, answer any) (ended bool) {
 	t.Helper()
 	spec, err := json.Marshal(p)
 	if err != nil {
@@ -63,18 +71,23 @@ func process(t *testing.T, p program, after time.Duration, answer any) (ended bo
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if after > 0 {
-		timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
-		defer timer.Stop()
-	}
+	over := make(chan struct{})
+	go func() {
+		select {
+		case <-kill:
+			_ = cmd.Process.Kill()
+		case <-over:
+		}
+	}()
 	err = cmd.Wait()
+	close(over)
 	if line, _, whole := bytes.Cut(out.Bytes(), []byte("\n")); whole {
 		if err := json.Unmarshal(line, answer); err != nil {
 			t.Fatalf("the program said %q: %v", line, err)
 		}
 		return true
 	}
-	if after == 0 || cmd.ProcessState.Exited() {
+	if kill == nil || cmd.ProcessState.Exited() {
 		t.Fatalf("the program failed: %v\n%s", err, errs.String())
 	}
 	return false
